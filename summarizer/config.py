@@ -1,0 +1,142 @@
+"""What a run is told: frozen data classes, a YAML file over their defaults, `key=value` over both. No torch here."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from summarizer.files import InputError
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Where the pairs come from and how much of each is read."""
+
+    train: list[str] = field(default_factory=list)  # files, globs, folders, or one hub id
+    validation: list[str] = field(default_factory=list)
+    test: list[str] = field(default_factory=list)
+    hub_name: str | None = None  # the configuration of a hub data set, such as "3.0.0"
+    document_column: str | None = None  # None: found among the usual names
+    summary_column: str | None = None
+    tokenizer: str = "default"  # a model or tokenizer folder, a hub id, or "default"
+    max_source_tokens: int | None = None  # None: the whole document
+    max_target_tokens: int = 512
+    max_train_examples: int | None = None
+    max_validation_examples: int | None = None
+    cache_dir: str = "cache"
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained. A step is an optimizer step of `batches_per_step` micro-batches over all processes."""
+
+    steps: int = 10_000
+    tokens_per_batch: int = 16_384  # source tokens in a micro-batch, padding included
+    batches_per_step: int = 1  # micro-batches in a step, shared out over the processes
+    learning_rate: float = 1e-3
+    schedule: Literal["cosine", "inverse_sqrt", "constant"] = "cosine"
+    warmup_steps: int = 200
+    min_learning_rate_ratio: float = 0.05  # where cosine ends
+    weight_decay: float = 0.01
+    adam_betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
+    max_grad_norm: float = 1.0
+    label_smoothing: float = 0.0
+    mixed_precision: Literal["no", "bf16", "fp16"] | None = None  # None: what the launcher says
+    gradient_checkpointing: bool = False
+    initial_embeddings: str | None = None  # a model folder or hub id with the same vocabulary
+    log_every: int = 10
+    validate_every: int = 500
+    rouge_examples: int = 32  # validation documents summarized for ROUGE; 0 = none
+    save_every: int = 500
+    keep_checkpoints: int = 2
+    best_metric: Literal["loss", "rouge1", "rouge2", "rougeL", "rougeLsum"] = "loss"
+    early_stopping_patience: int | None = None  # validations without a better best_metric
+    trackers: list[str] = field(default_factory=lambda: ["tensorboard"])
+
+
+@dataclass(frozen=True)
+class GenerationConfig:
+    """How summaries are written; saved as the model folder's generation_config.json, which `summarize` obeys."""
+
+    num_beams: int = 4
+    max_summary_tokens: int = 512
+    min_summary_tokens: int = 0
+    length_penalty: float = 1.0
+    no_repeat_ngram_size: int = 3
+    early_stopping: bool = True
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything about one training run."""
+
+    name: str = "run"  # the run folder is output_dir/name
+    output_dir: str = "runs"
+    seed: int = 1
+    resume: bool = False
+    pretrained: str | None = None  # start from this model (folder, hub id, "default"); None: a new one by `model`
+    model: dict[str, Any] = field(default_factory=dict)  # fields of SummarizerConfig, checked where the model is made
+    data: DataConfig = field(default_factory=DataConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    generation: GenerationConfig = field(default_factory=GenerationConfig)
+
+
+def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
+    """Read a YAML file over the defaults, then `key=value` overrides (dotted keys) over both.
+
+    `base: other.yaml` at the top of a file names another to start from, relative to it. The run's name is the
+    file's own unless it is given. Raises InputError that names the key, where it stands, and what is valid.
+    """
+    config = OmegaConf.structured(RunConfig(name=path.stem))
+    for file in _with_bases(path):
+        loaded = _load_yaml(file)
+        loaded.pop("base", None)
+        config = _merge(config, loaded, str(file))
+    for override in overrides or []:
+        if "=" not in override or override.startswith("="):
+            raise InputError(f"'{override}' is not an override; write key=value, such as training.steps=100")
+        config = _merge(config, OmegaConf.from_dotlist([override]), f"'{override}'")
+    run: Any = OmegaConf.to_object(config)
+    return run
+
+
+def to_yaml(config: RunConfig) -> str:
+    """The resolved configuration as YAML, as saved with every run; load_config reads it back."""
+    return OmegaConf.to_yaml(OmegaConf.structured(config))
+
+
+def _with_bases(path: Path) -> list[Path]:
+    """The chain of files from the outermost base to `path`."""
+    chain = [path]
+    while base := _load_yaml(chain[0]).get("base"):
+        parent = (chain[0].parent / str(base)).resolve()
+        if parent in [file.resolve() for file in chain]:
+            raise InputError(f"{chain[0]}: 'base' leads back to {parent}")
+        chain.insert(0, parent)
+    return chain
+
+
+def _load_yaml(path: Path) -> Any:
+    try:
+        loaded = OmegaConf.load(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such configuration file") from None
+    except Exception as error:  # yaml's and omegaconf's errors share no base class
+        raise InputError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    if not OmegaConf.is_dict(loaded):
+        raise InputError(f"{path}: expected keys and values at the top level")
+    return loaded
+
+
+def _merge(config: Any, addition: Any, origin: str) -> Any:
+    try:
+        return OmegaConf.merge(config, addition)
+    except OmegaConfBaseException as error:
+        key = getattr(error, "full_key", None) or ""
+        reason = str(error).splitlines()[0]
+        if reason.startswith("Key "):
+            parent = OmegaConf.select(config, key.rpartition(".")[0]) if "." in key else config
+            reason = f"unknown key; choose from {', '.join(sorted(str(name) for name in parent))}"
+        raise InputError(f"{origin}: {key}: {reason}") from error

@@ -1,0 +1,139 @@
+"""Files in and out: records of JSONL, CSV and Parquet; writing that appears whole or not at all."""
+
+import csv
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+RECORD_SUFFIXES = (".jsonl", ".csv", ".parquet")
+
+
+class InputError(ValueError):
+    """Something that the user gave cannot be used; the message is one line that says what and where."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row of a file: its columns, or what is wrong with it (`error`), and where it stands."""
+
+    location: str  # "file.jsonl:17"
+    columns: dict[str, Any]
+    error: str | None = None
+
+
+def record_format(path: Path) -> str | None:
+    """The suffix among RECORD_SUFFIXES that `path` has (also before .gz), or None."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    return suffixes[-1] if suffixes and suffixes[-1] in RECORD_SUFFIXES else None
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Stream the rows of a .jsonl, .csv (both also .gz) or .parquet file, a bad JSON line as a Record with an error.
+
+    Raises InputError when the file itself cannot be read.
+    """
+    readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".parquet": _read_parquet}
+    file_format = record_format(path)
+    if file_format is None:
+        raise InputError(f"{path}: not a file of records; expected one of {', '.join(RECORD_SUFFIXES)}")
+    try:
+        yield from readers[file_format](path)
+    except InputError:
+        raise
+    except (OSError, ValueError, csv.Error, EOFError) as error:  # pyarrow's errors are ValueErrors or OSErrors
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def open_text(path: Path, newline: str | None = None) -> IO[str]:
+    """Open a UTF-8 text file, gzipped if its name ends in .gz; a byte-order mark is dropped."""
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline=newline)
+    return path.open(encoding="utf-8-sig", newline=newline)
+
+
+def _read_jsonl(path: Path) -> Iterator[Record]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            location = f"{path}:{number}"
+            try:
+                columns = json.loads(line)
+            except json.JSONDecodeError as error:
+                yield Record(location, {}, f"broken JSON ({error})")
+                continue
+            if isinstance(columns, dict):
+                yield Record(location, columns)
+            else:
+                yield Record(location, {}, f"expected a JSON object, found {type(columns).__name__}")
+
+
+def _read_csv(path: Path) -> Iterator[Record]:
+    csv.field_size_limit(2**31 - 1)  # a document is longer than the default limit of 128 KiB
+    with open_text(path, newline="") as lines:
+        reader = csv.DictReader(lines)
+        for row in reader:
+            location = f"{path}:{reader.line_num}"
+            if None in row or None in row.values():
+                yield Record(location, {}, f"expected {len(reader.fieldnames or [])} fields, as in the header")
+            else:
+                yield Record(location, dict(row))
+
+
+def _read_parquet(path: Path) -> Iterator[Record]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        number = 0
+        for batch in file.iter_batches(batch_size=256):
+            for columns in batch.to_pylist():
+                number += 1
+                yield Record(f"{path}:{number}", columns)
+
+
+@contextmanager
+def write_whole(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file for writing that takes the name `path` only when the block ends without an error.
+
+    Parent folders are made. The content is flushed to disk before the rename, so that after a crash the name
+    holds either the old content or all of the new.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(aside).chmod(0o666 & ~umask)  # mkstemp makes files private
+        Path(aside).replace(path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write `content` as indented JSON, whole or not at all. NaN is refused: it is not JSON."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    with write_whole(path) as file:
+        file.write(text + "\n")
+
+
+def hash_of_file(path: Path) -> str:
+    """SHA-256 of a file's content, hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
