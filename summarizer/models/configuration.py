@@ -1,0 +1,79 @@
+"""The configuration of a summarizer model: sizes, the encoder's token mixing, the decoder's options."""
+
+from dataclasses import fields
+from typing import Any, Literal
+
+from huggingface_hub.dataclasses import strict
+from transformers import PreTrainedConfig
+
+MIXER_NAMES = ("fastformer", "full")
+
+
+@strict
+class SummarizerConfig(PreTrainedConfig):
+    """Sizes and switches of an encoder-decoder summarizer.
+
+    The encoder layer is the same for every mixer: an optional convolution over neighbours, the token mixing, and an
+    optional feed-forward block, each with its residual and LayerNorm. Defaults follow transformers' names.
+
+    Raises ValueError for values that do not fit together.
+    """
+
+    model_type = "fastformer_summarizer"
+    attribute_map = {  # noqa: RUF012 (transformers' own form)
+        "hidden_size": "d_model",
+        "num_attention_heads": "encoder_attention_heads",
+        "num_hidden_layers": "encoder_layers",
+    }
+
+    vocab_size: int = 12_000
+    d_model: int = 256
+    encoder_layers: int = 3
+    encoder_attention_heads: int = 16
+    encoder_ffn_dim: int = 1024  # 0: no feed-forward block
+    decoder_layers: int = 3
+    decoder_attention_heads: int = 4
+    decoder_ffn_dim: int = 1024
+    activation_function: str = "gelu"
+    dropout: float = 0.1
+
+    mixer: str = "fastformer"
+    mixer_options: dict[str, Any] | None = None  # options of that mixer, such as {"num_stages": 3}
+    share_encoder_layers: bool = False  # one set of parameters for all encoder layers, as in the paper
+    norm: Literal["pre", "post"] = "pre"
+    positions: Literal["sinusoidal", "learned", "none"] = (
+        "sinusoidal"  # of the encoder; sinusoidal has no limit
+    )
+    max_source_positions: int = 4096  # only learned positions have a limit
+    neighbor_kernel_size: int = 0  # odd; 0: no convolution, as in the paper
+    normalize_embeddings: bool = False  # LayerNorm after adding positions, as in the authors' code
+    scale_embedding: bool = True  # times √d_model, so that sinusoids do not drown the tokens
+    copy_mechanism: bool = False
+    layer_norm_eps: float = 1e-5
+
+    is_encoder_decoder: bool = True
+    tie_word_embeddings: bool = True
+    use_cache: bool = True
+    pad_token_id: int | None = 0
+    bos_token_id: int | None = 2
+    eos_token_id: int | list[int] | None = 3
+    decoder_start_token_id: int | None = 2
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        super().__post_init__(**kwargs)
+        for heads in ("encoder_attention_heads", "decoder_attention_heads"):
+            if self.d_model % getattr(self, heads):
+                raise ValueError(f"d_model={self.d_model} is no multiple of {heads}={getattr(self, heads)}")
+        if self.d_model % 2:
+            raise ValueError(f"d_model={self.d_model} must be even")
+        if self.neighbor_kernel_size and self.neighbor_kernel_size % 2 == 0:
+            raise ValueError(f"neighbor_kernel_size={self.neighbor_kernel_size} must be odd, or 0 for none")
+
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> "SummarizerConfig":
+        """Build a configuration from a user's `model:` keys. Raises ValueError that names an unknown key."""
+        own = [field.name for field in fields(cls) if field.name in cls.__annotations__]
+        unknown = sorted(set(options) - set(own))
+        if unknown:
+            raise ValueError(f"model.{unknown[0]}: unknown key; choose from {', '.join(sorted(own))}")
+        return cls(**options)

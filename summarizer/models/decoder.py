@@ -1,0 +1,168 @@
+"""The decoder: causal self-attention with a cache, and cross-attention that reads a document computed once.
+
+Shapes: B documents, R = B × beams target rows (rows of one document stand together), T target tokens, N source tokens,
+d = d_model, h heads, d_h = d / h.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers.cache_utils import Cache, EncoderDecoderCache
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from summarizer.models.configuration import SummarizerConfig
+from summarizer.models.encoder import FeedForward, sinusoids
+
+
+@dataclass(frozen=True)
+class CrossAttentionCache:
+    """A document's keys and values for one decoder layer, each [B, h, N, d_h]; shared by all its beams."""
+
+    keys: Tensor
+    values: Tensor
+
+
+def _split_heads(projected: Tensor, num_heads: int) -> Tensor:
+    """[R, T, d] → [R, h, T, d_h]."""
+    return projected.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+class SelfAttention(nn.Module):
+    """Causal attention over the target so far."""
+
+    def __init__(self, d_model: int, num_heads: int, layer_index: int) -> None:
+        super().__init__()
+        self.num_heads, self.layer_index = num_heads, layer_index
+        self.query_key_value = nn.Linear(d_model, 3 * d_model)
+        self.output = nn.Linear(d_model, d_model)
+
+    def forward(self, hidden_states: Tensor, mask: Tensor | None, cache: Cache | None) -> Tensor:
+        """hidden_states [R, T, d], mask [R or 1, 1, T, past + T] bool or None for plain causal → [R, T, d]."""
+        query, key, value = (
+            _split_heads(x, self.num_heads) for x in self.query_key_value(hidden_states).chunk(3, -1)
+        )
+        if cache is not None:
+            key, value = cache.update(key, value, self.layer_index)
+        is_causal = mask is None and query.shape[2] > 1  # a single query, the last, sees everything
+        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
+        return self.output(attended.transpose(1, 2).flatten(2))
+
+
+class CrossAttention(nn.Module):
+    """Attention over the document; the beams of a document are more queries to one set of keys and values."""
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.query = nn.Linear(d_model, d_model)
+        self.key_value = nn.Linear(d_model, 2 * d_model)
+        self.output = nn.Linear(d_model, d_model)
+
+    def read(self, document: Tensor) -> CrossAttentionCache:
+        """Keys and values of a document [B, N, d]."""
+        key, value = (_split_heads(x, self.num_heads) for x in self.key_value(document).chunk(2, dim=-1))
+        return CrossAttentionCache(key, value)
+
+    def forward(self, hidden_states: Tensor, document: CrossAttentionCache, mask: Tensor) -> Tensor:
+        """hidden_states [R, T, d], mask [B, 1, 1, N] bool → [R, T, d]."""
+        rows, length, d_model = hidden_states.shape
+        query = self.query(hidden_states).view(document.keys.shape[0], -1, d_model)  # [B, beams × T, d]
+        attended = F.scaled_dot_product_attention(
+            _split_heads(query, self.num_heads), document.keys, document.values, attn_mask=mask
+        )
+        return self.output(attended.transpose(1, 2).reshape(rows, length, d_model))
+
+
+class DecoderLayer(GradientCheckpointingLayer):
+    """Self-attention, cross-attention, feed-forward, each with residual and norm."""
+
+    def __init__(self, config: SummarizerConfig, layer_index: int) -> None:
+        super().__init__()
+        d_model, heads = config.d_model, config.decoder_attention_heads
+        self.pre_norm = config.norm == "pre"
+        self.dropout = nn.Dropout(config.dropout)
+        self.self_attention = SelfAttention(d_model, heads, layer_index)
+        self.self_attention_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+        self.cross_attention = CrossAttention(d_model, heads)
+        self.cross_attention_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+        self.feed_forward = FeedForward(d_model, config.decoder_ffn_dim, config.activation_function)
+        self.feed_forward_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        mask: Tensor | None,
+        document: CrossAttentionCache,
+        document_mask: Tensor,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """hidden_states [R, T, d] → [R, T, d]; masks as in the attentions."""
+        sublayer = self._sublayer
+        hidden_states = sublayer(hidden_states, self.self_attention, self.self_attention_norm, mask, cache)
+        hidden_states = sublayer(
+            hidden_states, self.cross_attention, self.cross_attention_norm, document, document_mask
+        )
+        return sublayer(hidden_states, self.feed_forward, self.feed_forward_norm)
+
+    def _sublayer(
+        self, hidden_states: Tensor, module: nn.Module, norm: nn.Module, *arguments: object
+    ) -> Tensor:
+        if self.pre_norm:
+            return hidden_states + self.dropout(module(norm(hidden_states), *arguments))
+        return norm(hidden_states + self.dropout(module(hidden_states, *arguments)))
+
+
+class DecoderStack(nn.Module):
+    """Sinusoidal positions and layers over embedded target tokens."""
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__()
+        self.d_model = config.d_model
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
+        self.final_norm = (
+            nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else nn.Identity()
+        )
+
+    def read(self, document: Tensor) -> list[CrossAttentionCache]:
+        """The keys and values of each layer for a document [B, N, d]."""
+        return [layer.cross_attention.read(document) for layer in self.layers]
+
+    def forward(
+        self,
+        embeddings: Tensor,
+        document: list[CrossAttentionCache],
+        document_mask: Tensor,
+        target_mask: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """embeddings [R, T, d], document_mask [B, N] bool, target_mask [R, past + T] bool or None → [R, T, d]."""
+        if isinstance(cache, EncoderDecoderCache):
+            cache = cache.self_attention_cache
+        past = 0 if cache is None else int(cache.get_seq_length())
+        length = embeddings.shape[1]
+        positions = torch.arange(past, past + length, device=embeddings.device)
+        mask = (
+            _causal_mask(positions, target_mask) if target_mask is not None or (past and length > 1) else None
+        )
+        visible = document_mask | ~document_mask.any(
+            dim=1, keepdim=True
+        )  # finite for a document without tokens
+        hidden_states = self.dropout(embeddings + sinusoids(positions, self.d_model).to(embeddings.dtype))
+        for layer, layer_document in zip(self.layers, document, strict=True):
+            hidden_states = layer(hidden_states, mask, layer_document, visible[:, None, None, :], cache=cache)
+        return self.final_norm(hidden_states)
+
+
+def _causal_mask(positions: Tensor, target_mask: Tensor | None) -> Tensor:
+    """[R or 1, 1, T, past + T] bool: a position sees itself and the real tokens before it."""
+    total = int(positions[-1]) + 1
+    causal = torch.arange(total, device=positions.device)[None, :] <= positions[:, None]
+    if target_mask is None:
+        return causal[None, None]
+    itself = (
+        torch.arange(total, device=positions.device)[None, :] == positions[:, None]
+    )  # no row without a key
+    return (causal & target_mask[:, None, None, :total].bool()) | itself

@@ -1,0 +1,165 @@
+"""The encoder: token and position embeddings, then layers that differ in their token mixing only.
+
+Shapes: B documents, N source tokens, d = d_model.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from transformers import initialization as init
+from transformers.activations import ACT2FN
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from summarizer.models.configuration import SummarizerConfig
+from summarizer.models.mixers import make_mixer
+
+
+def sinusoids(positions: Tensor, d_model: int) -> Tensor:
+    """Sinusoidal position vectors (Vaswani et al. 2017) for any positions [...]: sines, then cosines, [..., d]."""
+    half = d_model // 2
+    steps = torch.arange(half, device=positions.device, dtype=torch.float32)
+    angles = positions.float()[..., None] * torch.exp(steps * (-math.log(10_000.0) / half))
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between them."""
+
+    def __init__(self, d_model: int, inner_size: int, activation: str) -> None:
+        super().__init__()
+        self.up = nn.Linear(d_model, inner_size)
+        self.activation = ACT2FN[activation]
+        self.down = nn.Linear(inner_size, d_model)
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """[..., d] → [..., d]."""
+        return self.down(self.activation(self.up(hidden_states)))
+
+
+class NeighborConvolution(nn.Module):
+    """A depthwise convolution over the neighbours of each token: what stands next to it, which Fastformer never sees."""
+
+    def __init__(self, d_model: int, kernel_size: int) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.weight = nn.Parameter(torch.empty(kernel_size, d_model))
+        self.bias = nn.Parameter(torch.empty(d_model))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start as a small random mixture of the neighbours."""
+        init.normal_(self.weight, std=self.kernel_size**-0.5)
+        init.zeros_(self.bias)
+
+    def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
+        """hidden_states [B, N, d], mask [B, N] → [B, N, d]; padding counts as zeros, like what lies outside."""
+        length, reach = hidden_states.shape[1], self.kernel_size // 2
+        padded = nn.functional.pad(hidden_states * mask[..., None], (0, 0, reach, reach))
+        # Shifted products: on a CPU several times faster, forward and backward, than a grouped conv1d.
+        mixed = padded[:, :length] * self.weight[0]
+        for offset in range(1, self.kernel_size):
+            mixed = torch.addcmul(mixed, padded[:, offset : offset + length], self.weight[offset])
+        return mixed + self.bias
+
+
+class EncoderLayer(GradientCheckpointingLayer):
+    """Convolution over neighbours (optional), token mixing, feed-forward (optional), each with residual and norm."""
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__()
+        self.pre_norm = config.norm == "pre"
+        d_model = config.d_model
+        self.dropout = nn.Dropout(config.dropout)
+
+        def norm() -> nn.LayerNorm:
+            return nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+
+        self.convolution = self.feed_forward = None
+        if config.neighbor_kernel_size:
+            self.convolution = NeighborConvolution(d_model, config.neighbor_kernel_size)
+            self.convolution_norm = norm()
+        self.mixer = make_mixer(config.mixer, d_model, config.encoder_attention_heads, config.mixer_options)
+        self.mixer_norm = norm()
+        if config.encoder_ffn_dim:
+            self.feed_forward = FeedForward(d_model, config.encoder_ffn_dim, config.activation_function)
+            self.feed_forward_norm = norm()
+
+    def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
+        """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
+        if self.convolution is not None:
+            hidden_states = self._sublayer(hidden_states, self.convolution, self.convolution_norm, mask)
+        hidden_states = self._sublayer(hidden_states, self.mixer, self.mixer_norm, mask)
+        if self.feed_forward is not None:
+            hidden_states = self._sublayer(hidden_states, self.feed_forward, self.feed_forward_norm)
+        return hidden_states
+
+    def _sublayer(
+        self, hidden_states: Tensor, module: nn.Module, norm: nn.Module, *arguments: Tensor
+    ) -> Tensor:
+        if self.pre_norm:
+            return hidden_states + self.dropout(module(norm(hidden_states), *arguments))
+        return norm(hidden_states + self.dropout(module(hidden_states, *arguments)))
+
+
+class EncoderStack(nn.Module):
+    """Positions and layers over embedded tokens; the part of the encoder that knows no vocabulary."""
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__()
+        self.positions, self.d_model = config.positions, config.d_model
+        self.position_embeddings = None
+        if config.positions == "learned":
+            self.position_embeddings = nn.Embedding(config.max_source_positions, config.d_model)
+        self.embedding_norm = (
+            nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+            if config.normalize_embeddings
+            else nn.Identity()
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        num_distinct = 1 if config.share_encoder_layers else config.encoder_layers
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(num_distinct))
+        self.num_layers = config.encoder_layers
+        self.final_norm = (
+            nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else nn.Identity()
+        )
+
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, all_hidden_states: list[Tensor] | None = None
+    ) -> Tensor:
+        """embeddings [B, N, d], mask [B, N] bool → hidden states [B, N, d]; appends each layer's input to the list."""
+        hidden_states = self.dropout(self.embedding_norm(self._add_positions(embeddings)))
+        for index in range(self.num_layers):
+            if all_hidden_states is not None:
+                all_hidden_states.append(hidden_states)
+            hidden_states = self.layers[index % len(self.layers)](hidden_states, mask)
+        return self.final_norm(hidden_states)
+
+    def _add_positions(self, embeddings: Tensor) -> Tensor:
+        length = embeddings.shape[1]
+        positions = torch.arange(length, device=embeddings.device)
+        if self.positions == "sinusoidal":
+            return embeddings + sinusoids(positions, self.d_model).to(embeddings.dtype)
+        if self.position_embeddings is None:
+            return embeddings
+        limit = self.position_embeddings.num_embeddings
+        if length > limit:
+            raise ValueError(
+                f"{length} source tokens are more than the {limit} learned positions of this model"
+            )
+        return embeddings + self.position_embeddings(positions)
+
+
+class AdditivePooling(nn.Module):
+    """Pool tokens to one vector with additive attention, weights softmax(w · tanh(W x + b)) over the real tokens."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(d_model, d_model)
+        self.score = nn.Linear(d_model, 1)
+
+    def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
+        """hidden_states [B, N, d], mask [B, N] bool → [B, d]."""
+        scores = self.score(torch.tanh(self.hidden(hidden_states))).squeeze(-1).float()
+        weights = scores.masked_fill(~mask, torch.finfo(torch.float32).min).softmax(dim=-1)
+        return torch.bmm(weights[:, None].to(hidden_states.dtype), hidden_states).squeeze(1)

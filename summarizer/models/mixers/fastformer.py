@@ -1,0 +1,191 @@
+"""Additive attention (Wu et al. 2021, arXiv 2108.09084), computed as the dynamic linear layer that it is.
+
+Given its global vectors every stage of the layer is a linear map of the hidden states x. So a stage is kept as that
+map and never as an N × d tensor: scores come from x times a thin matrix, a global vector needs only h pooled rows of
+x, and the output is x times one d × d matrix per sequence. tests/references.py has the literal form.
+
+Shapes: B sequences, N tokens, d = d_model, h heads, d_h = d / h.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from transformers import initialization as init
+
+from summarizer.models.mixers.full import softmax_over_tokens
+
+Interaction = Literal["product", "add", "concat"]
+Scores = Literal["own", "all"]
+Pooling = Literal["softmax", "mean"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The map x ↦ gate ∗ (x Wᵀ + bias) + shift, the tokens' queries, keys in context, or values in context."""
+
+    weight: Tensor  # W [d, d]
+    bias: Tensor  # [d]
+    gate: Tensor | None = None  # [B, d]
+    shift: Tensor | None = None  # [B, d]
+
+    def modulate(self, pre_gate: Tensor) -> Tensor:
+        """gate ∗ pre_gate + shift for pre_gate [B, N, d] or [B, d]."""
+        gate, shift = self.gate, self.shift
+        if pre_gate.dim() == 3:
+            gate = None if gate is None else gate[:, None]
+            shift = None if shift is None else shift[:, None]
+        gated = pre_gate if gate is None else gate * pre_gate
+        return gated if shift is None else gated + shift
+
+
+class Fastformer(nn.Module):
+    """Additive attention with every switch that the paper and its authors' code name.
+
+    num_stages: how many additive attentions in a row; 2 (queries, then keys) is the paper's, 1 takes the global
+        query straight into the values, more repeat the key stage with projections of their own.
+    share_query_value: W_v = W_q, the paper's default.
+    share_heads: every head projects with the same d_h × d matrix; score vectors stay a head's own.
+    scores: a head's score reads its own slice ("own", the paper) or the whole vector ("all", the authors' code).
+    interaction: how a global vector meets the tokens: element-wise product, sum, or concatenate-then-project.
+    pooling: "softmax" weights, or their plain "mean" (an ablation: α and β are then not used).
+    query_residual: add the query to the output. output_projection: a further d × d map (the authors' code has one).
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        *,
+        num_stages: int = 2,
+        share_query_value: bool = True,
+        share_heads: bool = False,
+        scores: Scores = "own",
+        interaction: Interaction = "product",
+        pooling: Pooling = "softmax",
+        query_residual: bool = True,
+        output_projection: bool = False,
+    ) -> None:
+        super().__init__()
+        _check_choice("scores", scores, get_args(Scores))
+        _check_choice("interaction", interaction, get_args(Interaction))
+        _check_choice("pooling", pooling, get_args(Pooling))
+        if num_stages < 1:
+            raise ValueError(f"num_stages={num_stages} must be at least 1")
+        self.num_heads = num_heads
+        self.head_size = d_model // num_heads
+        self.scores_from_all = scores == "all"
+        self.interaction = interaction
+        self.mean_pooling = pooling == "mean"
+        self.query_residual = query_residual
+
+        def projection() -> nn.Linear:
+            return nn.Linear(d_model, self.head_size if share_heads else d_model)
+
+        self.query = projection()
+        self.keys = nn.ModuleList(projection() for _ in range(num_stages - 1))
+        self.value = None if share_query_value else projection()
+        score_inputs = d_model if self.scores_from_all else self.head_size
+        self.score_vectors = (
+            nn.ParameterList()
+        )  # w_α, w_β, …: [h, d_h] or [h, d]; a bias would drop out of the softmax
+        if not self.mean_pooling:
+            self.score_vectors.extend(torch.empty(num_heads, score_inputs) for _ in range(num_stages))
+        self.combine = (
+            nn.ModuleList()
+        )  # concat: U_k x + U_g g + c, one for each meeting of a global with the tokens
+        if interaction == "concat":
+            self.combine.extend(nn.Linear(2 * d_model, d_model) for _ in range(num_stages))
+        self.transform = nn.Linear(d_model, d_model)  # W_r
+        self.output = nn.Linear(d_model, d_model) if output_projection else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialise the score vectors; transformers initialises the linear maps."""
+        for vectors in self.score_vectors:
+            init.normal_(vectors, std=vectors.shape[-1] ** -0.5)
+
+    def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
+        """hidden_states [B, N, d], mask [B, N] bool, True = real token → [B, N, d]."""
+        stage = query = self._stage(self.query)
+        for index in range(len(self.keys) + 1):
+            if index > 0:
+                stage = self._interact(global_vector, self._stage(self.keys[index - 1]), index - 1)
+            global_vector = self._pool(hidden_states, mask, stage, index)  # equations 3 to 6
+        value = query if self.value is None else self._stage(self.value)
+        value = self._interact(global_vector, value, len(self.keys))
+        length, d_model = hidden_states.shape[1:]
+        # Folding costs about two d × d × d products a sequence and saves one or more d × d products a token.
+        if length > 2 * d_model:
+            return self._folded_output(hidden_states, query, value)
+        return self._direct_output(hidden_states, query, value)
+
+    def _stage(self, projection: nn.Linear) -> Stage:
+        """The projection as a map of d rows, a head-shared one repeated for every head."""
+        repeats = self.num_heads if projection.out_features == self.head_size and self.num_heads > 1 else 1
+        return Stage(projection.weight.repeat(repeats, 1), projection.bias.repeat(repeats))
+
+    def _interact(self, global_vector: Tensor, tokens: Stage, index: int) -> Stage:
+        """The interaction ∗ of a global vector [B, d] with a map of the tokens (section 3.1)."""
+        if self.interaction == "product":
+            return Stage(tokens.weight, tokens.bias, gate=global_vector)
+        if self.interaction == "add":
+            return Stage(tokens.weight, tokens.bias, shift=global_vector)
+        combine = self.combine[index]
+        global_part, token_part = combine.weight.chunk(2, dim=1)
+        shift = global_vector @ global_part.T + combine.bias
+        return Stage(token_part @ tokens.weight, token_part @ tokens.bias, shift=shift)
+
+    def _pool(self, hidden_states: Tensor, mask: Tensor, stage: Stage, index: int) -> Tensor:
+        """The global vector [B, d]: each head's weighted mean of its slice of the stage."""
+        batch_size, _, d_model = hidden_states.shape
+        if self.mean_pooling:
+            weights = mask.float() / mask.sum(dim=1, keepdim=True).clamp(min=1)
+            pooled = torch.bmm(weights[:, None].to(hidden_states.dtype), hidden_states)
+            pooled = pooled.expand(-1, self.num_heads, -1)
+        else:
+            scores = torch.matmul(self._score_map(stage, index), hidden_states.transpose(1, 2))  # [B, h, N]
+            weights = softmax_over_tokens(scores, mask)
+            pooled = torch.bmm(weights.to(hidden_states.dtype), hidden_states)  # [B, h, d]
+        weight = stage.weight.view(self.num_heads, self.head_size, d_model)
+        heads = torch.einsum("bhd,hed->bhe", pooled, weight)  # W x̄ by head: the weights sum to 1
+        return stage.modulate(heads.reshape(batch_size, d_model) + stage.bias)
+
+    def _score_map(self, stage: Stage, index: int) -> Tensor:
+        """The matrix [B, h, d] (or [h, d]) that takes a token to its h scores; constants drop out of the softmax."""
+        vectors = self.score_vectors[index] * self.head_size**-0.5
+        if not self.scores_from_all:  # head j reads slice j only
+            vectors = torch.block_diag(*vectors.split(1))
+        if stage.gate is not None:
+            vectors = vectors * stage.gate[:, None, :]
+        return vectors @ stage.weight
+
+    def _folded_output(self, hidden_states: Tensor, query: Stage, value: Stage) -> Tensor:
+        """One product with W = W_o (W_r diag(gate) W_v + W_q) for each sequence."""
+        weight = value.weight if value.gate is None else value.gate[:, :, None] * value.weight  # [B, d, d]
+        bias = value.modulate(value.bias.expand(hidden_states.shape[0], -1))  # [B, d]
+        maps = [self.transform] if self.output is None else [self.transform, self.output]
+        for position, linear in enumerate(maps):
+            weight = linear.weight @ weight
+            bias = bias @ linear.weight.T + linear.bias
+            if position == 0 and self.query_residual:
+                weight, bias = weight + query.weight, bias + query.bias
+        if weight.dim() == 2:
+            return torch.matmul(hidden_states, weight.T) + bias[:, None]
+        return torch.baddbmm(bias[:, None].to(hidden_states.dtype), hidden_states, weight.transpose(1, 2))
+
+    def _direct_output(self, hidden_states: Tensor, query: Stage, value: Stage) -> Tensor:
+        """The same, a projection after the other: cheaper for short sequences."""
+        queries = nn.functional.linear(hidden_states, query.weight, query.bias)
+        same_map = value.weight is query.weight
+        values = queries if same_map else nn.functional.linear(hidden_states, value.weight, value.bias)
+        output = self.transform(value.modulate(values))
+        if self.query_residual:
+            output = output + queries
+        return output if self.output is None else self.output(output)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}='{value}'; choose from {', '.join(choices)}")

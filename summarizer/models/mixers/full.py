@@ -1,0 +1,34 @@
+"""Softmax attention over all tokens, the Transformer's, through the fused kernel. Quadratic in the length."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class FullAttention(nn.Module):
+    """softmax(Q Kᵀ / √d_h) V with an output projection."""
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.query_key_value = nn.Linear(d_model, 3 * d_model)
+        self.output = nn.Linear(d_model, d_model)
+
+    def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
+        """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
+        batch_size, length, d_model = hidden_states.shape
+        projected = self.query_key_value(hidden_states).view(batch_size, length, 3, self.num_heads, -1)
+        query, key, value = projected.permute(2, 0, 3, 1, 4)  # each [B, h, N, d_h]
+        # A row without real tokens attends to everything: its output means nothing, but it is finite.
+        visible = mask | ~mask.any(dim=1, keepdim=True)
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=visible[:, None, None, :])
+        return self.output(mixed.transpose(1, 2).reshape(batch_size, length, d_model))
+
+
+def softmax_over_tokens(scores: Tensor, mask: Tensor) -> Tensor:
+    """Float32 softmax over the last axis, padding excluded; uniform where a row has no real token.
+
+    scores [B, h, N], mask [B, N] bool → [B, h, N] float32, each row summing to 1.
+    """
+    scores = scores.float().masked_fill(~mask[:, None, :], torch.finfo(torch.float32).min)
+    return scores.softmax(dim=-1)

@@ -1,0 +1,397 @@
+"""The summarizer as transformers' model classes: encode a document once, write its summary token by token.
+
+Shapes: B documents, R = B × beams target rows, N source tokens, T target tokens, d = d_model, V vocabulary.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from transformers import GenerationMixin, PreTrainedModel
+from transformers import initialization as init
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
+
+from summarizer.models.configuration import SummarizerConfig
+from summarizer.models.copying import CopyMechanism, CopySource
+from summarizer.models.decoder import CrossAttentionCache, DecoderStack
+from summarizer.models.encoder import EncoderStack, NeighborConvolution
+from summarizer.models.mixers.fastformer import Fastformer
+
+IGNORED = -100  # the label of padding
+LOSS_CHUNK = 2048  # target tokens that go through the vocabulary projection at a time
+
+
+@dataclass
+class DocumentOutput(BaseModelOutput):
+    """All that the decoder needs of a document, computed once and shared by its beams and samples.
+
+    last_hidden_state [B, N, d]; source_ids and source_mask [B, N]; for each decoder layer the keys and values of its
+    cross-attention; and what to copy from. The last two are filled in by `read_document`.
+    """
+
+    source_ids: Tensor | None = None
+    source_mask: Tensor | None = None
+    cross_attention: list[CrossAttentionCache] | None = None
+    copy_source: CopySource | None = None
+
+
+class SummarizerPreTrainedModel(PreTrainedModel):
+    """Initialisation and what transformers needs to know of these models."""
+
+    config: SummarizerConfig
+    config_class = SummarizerConfig
+    base_model_prefix = "model"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _no_split_modules = ["EncoderLayer", "DecoderLayer"]  # noqa: RUF012 (transformers' own form)
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        if isinstance(module, nn.Linear):
+            # transformers' initialisers leave tensors that were loaded from a checkpoint alone
+            init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                init.zeros_(module.bias)
+        elif isinstance(module, nn.Embedding):
+            init.normal_(module.weight, std=self.config.d_model**-0.5)
+            if module.padding_idx is not None:
+                init.zeros_(module.weight[module.padding_idx])
+        elif isinstance(module, nn.LayerNorm):
+            init.ones_(module.weight)
+            init.zeros_(module.bias)
+        elif isinstance(module, (Fastformer, NeighborConvolution)):
+            module.reset_parameters()
+
+
+class SummarizerEncoder(SummarizerPreTrainedModel):
+    """Source tokens to hidden states."""
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__(config)
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.stack = EncoderStack(config)
+        self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The token embedding."""
+        return self.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replace the token embedding."""
+        self.embed_tokens = value
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs: Any,
+    ) -> DocumentOutput:
+        """input_ids [B, N] (or inputs_embeds [B, N, d]), attention_mask [B, N] → hidden states and what copying needs."""
+        if inputs_embeds is None:
+            if input_ids is None:
+                raise ValueError("give input_ids or inputs_embeds")
+            inputs_embeds = self.embed_tokens(input_ids) * self.embed_scale
+        if attention_mask is None:
+            attention_mask = torch.ones(
+                inputs_embeds.shape[:2], dtype=torch.bool, device=inputs_embeds.device
+            )
+        mask = attention_mask.bool()
+        collected: list[Tensor] | None = [] if output_hidden_states else None
+        hidden_states = self.stack(inputs_embeds, mask, collected)
+        return DocumentOutput(
+            last_hidden_state=hidden_states,
+            hidden_states=None if collected is None else (*collected, hidden_states),
+            source_ids=input_ids,
+            source_mask=mask,
+        )
+
+
+class SummarizerDecoder(SummarizerPreTrainedModel):
+    """Target tokens so far, and a document, to hidden states."""
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__(config)
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.stack = DecoderStack(config)
+        self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The token embedding."""
+        return self.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replace the token embedding."""
+        self.embed_tokens = value
+
+    def forward(
+        self,
+        input_ids: Tensor | None,
+        document: DocumentOutput,
+        attention_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """input_ids [R, T], a read document, attention_mask [R, past + T] or None → [R, T, d]."""
+        if inputs_embeds is None:
+            if input_ids is None:
+                raise ValueError("give decoder_input_ids, decoder_inputs_embeds or labels")
+            inputs_embeds = self.embed_tokens(input_ids) * self.embed_scale
+        if document.cross_attention is None or document.source_mask is None:
+            raise ValueError("the document has not been read: call read_document first")
+        return self.stack(
+            inputs_embeds, document.cross_attention, document.source_mask, attention_mask, cache
+        )
+
+
+class FastformerSummarizerModel(SummarizerPreTrainedModel):
+    """Encoder and decoder without a vocabulary projection."""
+
+    _tied_weights_keys = {  # noqa: RUF012 (transformers' own form)
+        "encoder.embed_tokens.weight": "shared.weight",
+        "decoder.embed_tokens.weight": "shared.weight",
+    }
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__(config)
+        self.shared = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.encoder = SummarizerEncoder(config)
+        self.decoder = SummarizerDecoder(config)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The embedding that encoder and decoder share."""
+        return self.shared
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replace the embedding that encoder and decoder share."""
+        self.shared = self.encoder.embed_tokens = self.decoder.embed_tokens = value
+
+    def read_document(self, encoder_outputs: Any, attention_mask: Tensor | None) -> DocumentOutput:
+        """Complete an encoder's output with each layer's keys and values. Any BaseModelOutput or tuple will do."""
+        if isinstance(encoder_outputs, DocumentOutput) and encoder_outputs.cross_attention is not None:
+            return encoder_outputs
+        hidden_states = encoder_outputs[0]
+        mask = getattr(encoder_outputs, "source_mask", None)
+        if mask is None:
+            mask = (
+                hidden_states.new_ones(hidden_states.shape[:2]) if attention_mask is None else attention_mask
+            )
+        return DocumentOutput(
+            last_hidden_state=hidden_states,
+            hidden_states=getattr(encoder_outputs, "hidden_states", None),
+            source_ids=getattr(encoder_outputs, "source_ids", None),
+            source_mask=mask.bool(),
+            cross_attention=self.decoder.stack.read(hidden_states),
+        )
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: Any = None,
+        cache: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Seq2SeqModelOutput:
+        """Hidden states [R, T, d] of the decoder, as transformers' encoder-decoder models return them."""
+        document, hidden_states, cache = self.run(
+            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, cache,
+            inputs_embeds, decoder_inputs_embeds, use_cache, output_hidden_states,
+        )  # fmt: skip
+        return Seq2SeqModelOutput(
+            last_hidden_state=hidden_states,
+            cache=cache,
+            encoder_last_hidden_state=document.last_hidden_state,
+            encoder_hidden_states=document.hidden_states,
+        )
+
+    def run(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor | None,
+        decoder_input_ids: Tensor | None,
+        decoder_attention_mask: Tensor | None,
+        encoder_outputs: Any,
+        cache: Cache | None,
+        inputs_embeds: Tensor | None,
+        decoder_inputs_embeds: Tensor | None,
+        use_cache: bool | None,
+        output_hidden_states: bool | None,
+    ) -> tuple[DocumentOutput, Tensor, Cache | None]:
+        """The read document, the decoder's hidden states [R, T, d], and the cache."""
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(
+                input_ids,
+                attention_mask,
+                inputs_embeds=inputs_embeds,
+                output_hidden_states=output_hidden_states,
+            )
+        document = self.read_document(encoder_outputs, attention_mask)
+        if document.source_ids is None:
+            document.source_ids = input_ids
+        if use_cache is None:
+            use_cache = self.config.use_cache and not self.training
+        if use_cache and cache is None:
+            cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        hidden_states = self.decoder(
+            decoder_input_ids,
+            document,
+            decoder_attention_mask,
+            decoder_inputs_embeds,
+            cache if use_cache else None,
+        )
+        return document, hidden_states, cache if use_cache else None
+
+
+class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, GenerationMixin):
+    """The summarizer: a document in, a summary out, by `generate`.
+
+    With labels in training mode the loss is computed without keeping logits, which are then None. `logits` are log
+    probabilities where the model copies: a log-softmax leaves them as they are.
+    """
+
+    _tied_weights_keys = {"lm_head.weight": "model.shared.weight"}  # noqa: RUF012 (transformers' own form)
+    accepts_loss_kwargs = True  # Trainer: forward divides by num_items_in_batch itself
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__(config)
+        self.model = FastformerSummarizerModel(config)
+        self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.copying = CopyMechanism(config.d_model) if config.copy_mechanism else None
+        self.post_init()
+
+    def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
+        """Labels [B, T] shifted right behind the start token, padding in place of ignored labels."""
+        shifted = labels.roll(1, dims=-1)
+        shifted[:, 0] = self.config.decoder_start_token_id
+        return shifted.masked_fill(shifted == IGNORED, self.config.pad_token_id)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+        decoder_attention_mask: Tensor | None = None,
+        encoder_outputs: Any = None,
+        cache: Cache | None = None,
+        inputs_embeds: Tensor | None = None,
+        decoder_inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+        label_smoothing: float = 0.0,
+        **kwargs: Any,
+    ) -> Seq2SeqLMOutput | tuple:
+        """input_ids [B, N], decoder_input_ids [R, T] or labels [B, T] (−100 = ignored) → loss and logits [R, T, V].
+
+        The loss is the sum over target tokens divided by `num_items_in_batch`, by default their number.
+        """
+        if labels is not None:
+            use_cache = False
+            if decoder_input_ids is None and decoder_inputs_embeds is None:
+                decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        document, hidden_states, cache = self.model.run(
+            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, cache,
+            inputs_embeds, decoder_inputs_embeds, use_cache, output_hidden_states,
+        )  # fmt: skip
+        source = self._copy_source(document)
+        loss = logits = None
+        if labels is not None:
+            loss = self._loss_sum(hidden_states, source, labels, label_smoothing)
+            loss = loss / (
+                num_items_in_batch if num_items_in_batch is not None else (labels != IGNORED).sum()
+            )
+        if labels is None or not self.training:
+            logits = self._logits(hidden_states, source)
+        output = Seq2SeqLMOutput(
+            loss=loss,
+            logits=logits,
+            cache=cache,
+            encoder_last_hidden_state=document.last_hidden_state,
+            encoder_hidden_states=document.hidden_states,
+        )
+        return output.to_tuple() if return_dict is False else output
+
+    def _copy_source(self, document: DocumentOutput) -> CopySource | None:
+        if self.copying is None:
+            return None
+        if document.copy_source is None:
+            if document.source_ids is None or document.source_mask is None:
+                raise ValueError(
+                    "copying needs the source's input_ids; hidden states or embeddings alone are not enough"
+                )
+            document.copy_source = self.copying.read(
+                document.last_hidden_state, document.source_ids, document.source_mask
+            )
+        return document.copy_source
+
+    def _logits(self, hidden_states: Tensor, source: CopySource | None) -> Tensor:
+        logits = self.lm_head(hidden_states)
+        if self.copying is None or source is None:
+            return logits
+        return self.copying.all_log_probabilities(hidden_states, source, logits.float().log_softmax(dim=-1))
+
+    def _loss_sum(
+        self, hidden_states: Tensor, source: CopySource | None, labels: Tensor, label_smoothing: float
+    ) -> Tensor:
+        """Σ over real targets of −(1 − ε) log p(label) − ε mean_w log p_generate(w), float32.
+
+        Only real targets go through the vocabulary projection, LOSS_CHUNK at a time. Smoothing with copying spreads ε
+        over what is generated: a copied distribution has no support off the source.
+        """
+        real = labels != IGNORED
+        flat_hidden, flat_labels = hidden_states[real], labels[real]
+        chunks = [
+            checkpoint(self._generation_terms, *pieces, use_reentrant=False)
+            if flat_labels.numel() > LOSS_CHUNK
+            else self._generation_terms(*pieces)
+            for pieces in zip(flat_hidden.split(LOSS_CHUNK), flat_labels.split(LOSS_CHUNK), strict=True)
+        ]
+        label_term, uniform_term = (torch.cat(terms) for terms in zip(*chunks, strict=True))
+        if self.copying is not None and source is not None:
+            generated = torch.zeros(labels.shape, dtype=torch.float32, device=labels.device)
+            generated = generated.masked_scatter(real, label_term)
+            label_term = self.copying.target_log_probabilities(hidden_states, source, labels, generated)[real]
+        return -((1 - label_smoothing) * label_term + label_smoothing * uniform_term).sum()
+
+    def _generation_terms(self, hidden_states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """log p_generate of each label [M], and its mean over the vocabulary [M], for hidden_states [M, d]."""
+        logits = self.lm_head(hidden_states).float()
+        normalizer = torch.logsumexp(logits, dim=-1)
+        label_logits = logits.gather(-1, labels[:, None]).squeeze(-1)
+        return label_logits - normalizer, logits.mean(dim=-1) - normalizer
+
+    def _expand_inputs_for_generation(
+        self,
+        expand_size: int = 1,
+        is_encoder_decoder: bool = False,
+        input_ids: Tensor | None = None,
+        **model_kwargs: Any,
+    ) -> tuple[Tensor | None, dict[str, Any]]:
+        """Repeat the target rows for beams or samples, never the document: they all read the one copy of it."""
+        encoder_outputs = model_kwargs.pop("encoder_outputs")
+        attention_mask = model_kwargs.pop("attention_mask", None)
+        document = self.model.read_document(encoder_outputs, attention_mask)
+        self._copy_source(document)
+        input_ids, model_kwargs = super()._expand_inputs_for_generation(
+            expand_size=expand_size, is_encoder_decoder=False, input_ids=input_ids, **model_kwargs
+        )
+        return input_ids, {**model_kwargs, "encoder_outputs": document}
