@@ -1,0 +1,259 @@
+"""Source tokens to summaries: batches by token budget, results that do not depend on them, failures that stay alone."""
+
+import copy
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+
+from summarizer.data.encoding import Source, SourceEncoder, special_ids
+from summarizer.files import InputError
+from summarizer.inference.settings import Summary, SummarySettings
+
+DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
+WINDOW_BATCHES = 8  # documents are sorted by length among so many batches at a time
+WINDOW_DOCUMENTS = 1024
+
+
+class NonFiniteLogitsError(RuntimeError):
+    """The model's next-token scores hold NaN or infinity."""
+
+
+class _RefuseNonFinite(LogitsProcessor):
+    """Stops generation at the first score that is no number. One reduction over [rows, vocabulary] a step."""
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        if not torch.isfinite(scores.amax(dim=-1)).all():  # NaN and ∞ both survive a maximum
+            raise NonFiniteLogitsError("the model's scores are not finite")
+        return scores
+
+
+def generate_summaries(
+    model: Any,
+    tokenizer: Any,
+    documents: Iterable[str | Sequence[int]],
+    settings: SummarySettings | None = None,
+) -> list[Summary]:
+    """Summarize documents, given as texts or as ids, in their order.
+
+    The model is used as it is, on its device and in its dtype, and given back in the mode (training or not) it had;
+    global random states are left alone. In float32 the result for a document does not depend on the others.
+    """
+    return list(in_order(generate_in_batches(model, tokenizer, documents, settings)))
+
+
+def in_order(batches: Iterable[list[tuple[int, Summary]]]) -> Iterator[Summary]:
+    """The summaries of (position, summary) pairs in the order of their positions, each as soon as its turn has come."""
+    waiting: dict[int, Summary] = {}
+    position = 0
+    for batch in batches:
+        waiting.update(batch)
+        while position in waiting:
+            yield waiting.pop(position)
+            position += 1
+
+
+def generate_in_batches(
+    model: Any,
+    tokenizer: Any,
+    documents: Iterable[str | Sequence[int]],
+    settings: SummarySettings | None = None,
+) -> Iterator[list[tuple[int, Summary]]]:
+    """Summarize a stream of documents; yields finished batches of (position in the stream, summary).
+
+    Reads ahead at most WINDOW_BATCHES batches of documents, so memory does not grow with the stream.
+    """
+    settings = settings or SummarySettings()
+    writer = _SummaryWriter(model, tokenizer, settings)
+    encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model))
+    window: list[tuple[int, Source]] = []
+    waiting_tokens = 0
+    for position, document in enumerate(documents):
+        source = encoder.encode(document)
+        if not source.num_text_tokens:
+            yield [(position, Summary("", 0, 0, 0, "empty"))]
+            continue
+        window.append((position, source))
+        waiting_tokens += len(source.ids)
+        if waiting_tokens >= WINDOW_BATCHES * settings.tokens_per_batch or len(window) >= WINDOW_DOCUMENTS:
+            for batch in writer.batches(window):
+                yield writer.summarize(batch)
+            window, waiting_tokens = [], 0
+    for batch in writer.batches(window):
+        yield writer.summarize(batch)
+
+
+def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int | None:
+    """How many source tokens the model may read: the user's limit and the model's, whichever is less; None for any."""
+    config = model.config
+    limit = None
+    if hasattr(config, "positions"):  # our own configuration
+        limit = config.max_source_positions if config.positions == "learned" else None
+    else:
+        config = getattr(config, "encoder", config)
+        for name in ("max_encoder_position_embeddings", "max_position_embeddings", "max_source_positions"):
+            if (limit := getattr(config, name, None)) is not None:
+                limit = min(limit, tokenizer.model_max_length)
+                break
+    return min((value for value in (limit, settings.max_source_tokens) if value is not None), default=None)
+
+
+def _prompt(model: Any) -> str:
+    """What a multi-task model such as T5 wants before a document."""
+    tasks = getattr(model.config, "task_specific_params", None) or {}
+    return (tasks.get("summarization") or {}).get("prefix", "").strip()
+
+
+class _SummaryWriter:
+    """What one stream of documents shares: the model, its generation settings, and how batches are made."""
+
+    def __init__(self, model: Any, tokenizer: Any, settings: SummarySettings) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._settings = settings
+        self._special = special_ids(tokenizer)
+        self._generation = _generation_config(model, settings)
+        self._max_new_tokens: int = self._generation.max_new_tokens
+        if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
+            raise InputError("temperature and top_p need do_sample")
+
+    def batches(self, window: list[tuple[int, Source]]) -> Iterator[list[tuple[int, Source]]]:
+        """Documents of like length and the same cap, within the token budget; when sampling, one each."""
+        batch: list[tuple[int, Source]] = []
+        for item in sorted(window, key=lambda item: (len(item[1].ids), item[0]), reverse=True):
+            full = batch and (
+                self._generation.do_sample
+                or (len(batch) + 1) * len(batch[0][1].ids) > self._settings.tokens_per_batch
+                or self._cap(item[1]) != self._cap(batch[0][1])
+            )
+            if full:
+                yield batch
+                batch = []
+            batch.append(item)
+        if batch:
+            yield batch
+
+    def summarize(self, batch: list[tuple[int, Source]]) -> list[tuple[int, Summary]]:
+        """Summarize a batch; what fails in it is tried alone, then in float32, and then reported as failed."""
+        sources = [source for _, source in batch]
+        summaries, error = self._try(self._model, sources)
+        if error is not None and len(batch) > 1:
+            return [pair for item in batch for pair in self.summarize([item])]
+        if isinstance(error, NonFiniteLogitsError) and self._model.dtype != torch.float32:
+            summaries, error = self._try(copy.deepcopy(self._model).float(), sources)
+        if error is not None:
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+            read = (sources[0].num_text_tokens, sources[0].dropped_tokens)
+            summaries = [Summary("", *read, 0, "failed", message)]
+        return [(position, summary) for (position, _), summary in zip(batch, summaries, strict=True)]
+
+    def _try(self, model: Any, sources: list[Source]) -> tuple[list[Summary], Exception | None]:
+        try:
+            return self._generate(model, sources), None
+        except Exception as error:  # whatever a model raises, memory running out included, concerns these documents
+            return [], error.with_traceback(None)  # the frames hold on to the memory that ran out
+
+    def _generate(self, model: Any, sources: list[Source]) -> list[Summary]:
+        config = copy.deepcopy(self._generation)
+        cap = self._cap(sources[0])
+        config.max_new_tokens = min(cap + self._num_forced, self._max_new_tokens)
+        config.min_new_tokens = min(config.min_new_tokens or 0, cap) or None
+        inputs = self._inputs(model, sources)
+        with _evaluating(model, config), self._random_state(sources):
+            rows = model.generate(
+                **inputs, generation_config=config, logits_processor=LogitsProcessorList([_RefuseNonFinite()])
+            )
+        return [self._summary(source, row, cap) for source, row in zip(sources, rows.tolist(), strict=True)]
+
+    @property
+    def _num_forced(self) -> int:
+        """New tokens that are not the summary's text: the end, and a first token that the model forces."""
+        return 1 + (self._generation.forced_bos_token_id is not None)
+
+    def _cap(self, source: Source) -> int:
+        """Most text tokens of a summary: the model's limit, and never more than the document has.
+
+        Below the limit rounded down to four binary digits, so that documents of about the same length share a batch;
+        it depends on the document alone.
+        """
+        unit = 1 << max(0, source.num_text_tokens.bit_length() - 4)
+        return min(self._max_new_tokens, source.num_text_tokens // unit * unit)
+
+    def _inputs(self, model: Any, sources: list[Source]) -> dict[str, torch.Tensor]:
+        """input_ids and attention_mask, [B, N] each, padded on the right."""
+        pad_id = self._tokenizer.pad_token_id
+        pad_id = pad_id if pad_id is not None else model.config.pad_token_id or 0
+        lengths = [len(source.ids) for source in sources]
+        ids = torch.full((len(sources), max(lengths)), pad_id)
+        mask = torch.zeros_like(ids)
+        for row, source in enumerate(sources):
+            ids[row, : lengths[row]] = torch.tensor(source.ids)
+            mask[row, : lengths[row]] = 1
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if model.config.model_type == "led":  # as it was trained: the first token attends to all
+            inputs["global_attention_mask"] = torch.zeros_like(mask).index_fill_(1, torch.tensor([0]), 1)
+        return {name: tensor.to(model.device) for name, tensor in inputs.items()}
+
+    def _summary(self, source: Source, row: list[int], cap: int) -> Summary:
+        ids = [token_id for token_id in row if token_id not in self._special][:cap]
+        text = self._tokenizer.decode(ids, skip_special_tokens=True).strip()
+        read = (source.num_text_tokens, source.dropped_tokens)
+        if not text:
+            return Summary("", *read, 0, "failed", "the model wrote an empty summary")
+        return Summary(text, *read, len(ids))
+
+    @contextmanager
+    def _random_state(self, sources: list[Source]) -> Iterator[None]:
+        """Sampling from a random state of the seed and the document alone; the global one comes back after."""
+        if not self._generation.do_sample:
+            yield
+            return
+        key = hashlib.sha256(repr((self._settings.seed, sources[0].ids)).encode()).digest()
+        device = self._model.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(int.from_bytes(key[:8], "little") >> 1)
+            yield
+
+
+def _generation_config(model: Any, settings: SummarySettings) -> GenerationConfig:
+    """The model's own generation settings under the user's; the limit on length always as max_new_tokens."""
+    config = copy.deepcopy(model.generation_config)
+    for name in ("num_beams", "length_penalty", "no_repeat_ngram_size", "do_sample", "temperature", "top_p"):
+        if (value := getattr(settings, name)) is not None:
+            setattr(config, name, value)
+    if (config.num_beams or 1) == 1:  # these are for beams only
+        config.early_stopping = config.length_penalty = None
+    longest = settings.max_summary_tokens or config.max_new_tokens
+    if longest is None:  # max_length counts the decoder's start token
+        longest = config.max_length - 1 if (config.max_length or 0) > 1 else DEFAULT_MAX_SUMMARY_TOKENS
+    decoder = getattr(model.config, "decoder", None) or model.config
+    names = ("max_decoder_position_embeddings", "max_position_embeddings", "max_target_positions")
+    positions = next((getattr(decoder, name) for name in names if getattr(decoder, name, None)), math.inf)
+    config.max_new_tokens = int(min(longest, positions - 1))
+    shortest = settings.min_summary_tokens
+    if shortest is None:
+        shortest = config.min_new_tokens or max((config.min_length or 0) - 1, 0)
+    config.min_new_tokens = min(shortest, config.max_new_tokens)
+    config.max_length = config.min_length = None
+    return config
+
+
+@contextmanager
+def _evaluating(model: Any, config: GenerationConfig) -> Iterator[None]:
+    """The model in evaluation mode, without gradients, under `config`; as it was afterwards.
+
+    `generate` fills what a configuration leaves open from the model's own, so the model's own is exchanged.
+    """
+    own, was_training = model.generation_config, model.training
+    model.generation_config = config
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.generation_config = own
+        model.train(was_training)
