@@ -1,0 +1,110 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from summarizer.evaluation.baselines import document_sentences, is_heading, lead, oracle, random_sentences
+from summarizer.evaluation.rouge import ROUGE_TYPES, score_sentences
+from summarizer.evaluation.sentences import split_sentences
+from summarizer.evaluation.statistics import mean
+from summarizer.evaluation.tokenizers import make_tokenizer
+
+SCORER = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
+SENTENCES = [f"sentence number {number} ." for number in range(20)]
+
+sentences = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6).map(" ".join), max_size=7)
+
+
+def naive_oracle(document: list[str], reference: list[str]) -> list[str]:
+    """Greedy choice that scores every candidate summary anew with rouge-score."""
+
+    def score(chosen: list[int]) -> float:
+        scores = SCORER.score("\n".join(reference), "\n".join(document[index] for index in chosen))
+        return scores["rouge1"].fmeasure + scores["rouge2"].fmeasure
+
+    chosen: list[int] = []
+    while True:
+        additions = [sorted([*chosen, index]) for index in range(len(document)) if index not in chosen]
+        best = max(additions, key=score, default=chosen)
+        if score(best) <= score(chosen):
+            return [document[index] for index in chosen]
+        chosen = best
+
+
+def test_the_oracle_is_the_naive_one_on_real_documents(samples):
+    for _, document, reference in samples[1:3]:
+        found = document_sentences(document)[:25]
+        expected = split_sentences(reference)
+        assert oracle(found, expected, make_tokenizer()) == naive_oracle(found, expected)
+
+
+@settings(max_examples=100, deadline=None)
+@given(sentences, sentences)
+def test_the_oracle_is_the_naive_one_on_any_text(document, reference):
+    assert oracle(document, reference, make_tokenizer()) == naive_oracle(document, reference)
+
+
+def test_the_oracle_of_a_document_that_holds_the_reference_is_the_reference():
+    reference = ["the dose was low .", "no harm was seen ."]
+    assert oracle([SENTENCES[0], *reference, SENTENCES[1]], reference, make_tokenizer()) == reference
+
+
+def test_the_oracle_takes_nothing_where_nothing_is_shared():
+    assert oracle(SENTENCES, ["zebra"], make_tokenizer()) == []
+    assert oracle([], ["zebra"], make_tokenizer()) == []
+
+
+def test_lead_takes_the_first_sentences():
+    assert lead(SENTENCES, 3) == SENTENCES[:3]
+    assert lead(SENTENCES[:2], 3) == SENTENCES[:2]
+
+
+def test_random_sentences_keep_their_order_and_depend_on_seed_and_document_alone():
+    drawn = random_sentences(SENTENCES, 5, seed=1, key="a")
+    assert len(drawn) == 5
+    assert drawn == sorted(drawn, key=SENTENCES.index)
+    assert drawn == random_sentences(SENTENCES, 5, seed=1, key="a")
+    assert drawn != random_sentences(SENTENCES, 5, seed=2, key="a")
+    assert drawn != random_sentences(SENTENCES, 5, seed=1, key="b")
+    assert random_sentences(SENTENCES, 99, seed=1, key="a") == SENTENCES
+    assert random_sentences([], 5, seed=1, key="a") == []
+
+
+@pytest.mark.parametrize("line", ["METHODS", "2.1 Study design", "conservation of the sin <dig> gene", "方法"])
+def test_a_short_line_without_final_punctuation_is_a_heading(line):
+    assert is_heading(line)
+
+
+@pytest.mark.parametrize("line", ["It worked.", 'He said "no."', "Really?", "它有效。", "word " * 11, "字" * 101])
+def test_a_sentence_is_no_heading(line):
+    assert not is_heading(line)
+
+
+def test_headings_are_skipped_unless_nothing_else_is_there():
+    assert document_sentences("BACKGROUND\nIt rained. It poured.\n\nRESULTS\nFine.") == [
+        "It rained.",
+        "It poured.",
+        "Fine.",
+    ]
+    assert document_sentences("no stop here") == ["no stop here"]
+    assert document_sentences("") == []
+
+
+def test_pubmed_baselines_are_near_the_published_numbers_of_the_corpus(pubmed):
+    """Of another 300 test documents: Lead 44.86/13.19/41.67, random 47.00/13.80/43.40, oracle 68.23/35.08/63.43."""
+    tokenizer = make_tokenizer()
+    fmeasures: dict[str, list[list[float]]] = {"lead": [], "random": [], "oracle": []}
+    for row in pubmed[:60]:
+        found, reference = document_sentences(row["document"]), split_sentences(row["summary"])
+        chosen = {
+            "lead": lead(found, 15),
+            "random": random_sentences(found, 15, 1, row["id"]),
+            "oracle": oracle(found, reference, tokenizer),
+        }
+        for name, summary in chosen.items():
+            scores = score_sentences(summary, reference, tokenizer)
+            fmeasures[name].append([scores[rouge_type].fmeasure for rouge_type in ROUGE_TYPES])
+    expected = {"lead": (44.86, 13.19, 41.67), "random": (47.00, 13.80, 43.40), "oracle": (68.23, 35.08, 63.43)}
+    for name, rows in fmeasures.items():
+        rouge1, rouge2, _, rouge_lsum = (100 * mean(column) for column in zip(*rows, strict=True))
+        assert (rouge1, rouge2, rouge_lsum) == pytest.approx(expected[name], abs=2.5)

@@ -1,0 +1,133 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from summarizer.evaluation.lcs import lcs_length
+from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings, score_pair, score_sentences, score_texts
+from summarizer.evaluation.sentences import split_sentences
+from summarizer.evaluation.tokenizers import DefaultTokenizer, make_tokenizer
+
+SCORER = RougeScorer(list(ROUGE_TYPES), use_stemmer=True)
+LATIN_AND_NOT = {
+    "English": "The cat sat. The dogs ran!",
+    "Chinese": "我喜欢猫。我也喜欢狗！",
+    "Japanese": "これは猫です。あれはカーテンです。",
+    "Russian": "Привет, мир. Как дела?",
+    "Hindi": "नमस्ते दुनिया। यह हिन्दी का एक वाक्य है।",
+    "Thai": "สวัสดีชาวโลก",
+    "Arabic": "مرحبا بالعالم. كيف حالك؟",
+}
+
+words = st.lists(st.sampled_from(["a", "b", "c", "running", "runs", "dogs"]), max_size=12)
+sentences = st.lists(words.map(" ".join), max_size=4)
+
+
+def test_real_texts_score_as_with_rouge_score_to_the_last_digit(samples):
+    for _, document, reference in samples:
+        prediction = "\n".join(split_sentences(document)[3:9])
+        assert score_pair(prediction, reference, RougeSettings(split="newline")) == SCORER.score(reference, prediction)
+
+
+def test_corpus_texts_score_as_with_rouge_score_to_the_last_digit(pubmed):
+    for row in pubmed[:3]:
+        prediction = "\n".join(row["document"].split("\n")[1:12])
+        expected = SCORER.score(row["summary"], prediction)
+        assert score_pair(prediction, row["summary"], RougeSettings(split="newline")) == expected
+
+
+@given(sentences, sentences)
+def test_any_texts_score_as_with_rouge_score(prediction, reference):
+    expected = SCORER.score("\n".join(reference), "\n".join(prediction))
+    assert score_sentences(prediction, reference, make_tokenizer()) == expected
+
+
+def test_scores_of_a_small_pair_are_the_ones_worked_out_by_hand():
+    scores = score_pair("the cat sat down.", "the cat is down here.")
+    assert scores["rouge1"] == pytest.approx((3 / 4, 3 / 5, 2 / 3))
+    assert scores["rouge2"] == pytest.approx((1 / 3, 1 / 4, 2 / 7))
+    assert scores["rougeL"] == scores["rougeLsum"] == pytest.approx((3 / 4, 3 / 5, 2 / 3))
+
+
+def test_the_longest_common_subsequence_is_longer_than_a_machine_word():
+    tokens = [str(number) for number in range(200)]
+    assert lcs_length(tokens, tokens[::2] + ["x"] * 70) == 100
+
+
+@pytest.mark.parametrize("stemmer", [True, False])
+def test_the_default_tokens_are_those_of_rouge_score(samples, stemmer):
+    theirs = RougeScorer(["rouge1"], use_stemmer=stemmer)._tokenizer
+    for _, document, _ in samples:
+        assert DefaultTokenizer(stemmer).tokenize(document) == theirs.tokenize(document)
+
+
+def test_a_newline_between_sentences_changes_no_score():
+    one_a_line = "The trial enrolled 40 patients.\nDr. Lee et al. saw no harm.\nlower case follows here."
+    reference = "No harm was seen by Dr. Lee.\nForty patients were enrolled. lower case follows."
+    for settings in (RougeSettings(), RougeSettings(split="sentencex")):
+        expected = score_pair(one_a_line, reference, settings)
+        assert score_pair(one_a_line.replace("\n", " "), reference, settings) == expected
+        assert score_pair(one_a_line, reference.replace("\n", " "), settings) == expected
+
+
+def test_without_newlines_rouge_lsum_is_rouge_l_only_when_sentences_are_split_at_newlines_alone(samples):
+    for _, _, reference in samples:
+        reversed_lines = "\n".join(reversed(reference.split("\n")))
+        texts = reversed_lines.replace("\n", " "), reference.replace("\n", " ")
+        unsplit = score_pair(*texts, RougeSettings(split="newline"))
+        assert unsplit["rougeLsum"] == unsplit["rougeL"] != score_pair(reversed_lines, reference)["rougeLsum"]
+        assert score_pair(*texts)["rougeLsum"].fmeasure == 1
+
+
+@pytest.mark.parametrize("language", LATIN_AND_NOT)
+def test_identical_text_scores_one_in_any_script_with_the_unicode_tokenizer(language):
+    text = LATIN_AND_NOT[language]
+    scores = score_pair(text, text, RougeSettings(tokenizer="unicode"))
+    assert all(measure == 1 for score in scores.values() for measure in score)
+
+
+def test_different_text_does_not_score_one_with_the_unicode_tokenizer():
+    scores = score_pair(LATIN_AND_NOT["Chinese"], "我喜欢鱼。", RougeSettings(tokenizer="unicode"))
+    assert 0 < scores["rouge1"].fmeasure < 1
+
+
+def test_combining_marks_stay_with_their_word():
+    assert make_tokenizer("unicode").tokenize("हिन्दी, Москва́ e\u0301te\u0301") == ["हिन्दी", "москва́", "été"]
+
+
+def test_the_unicode_tokenizer_agrees_with_the_default_one_on_plain_english(samples):
+    text = "".join(character for character in samples[0][1] if character.isascii())
+    assert make_tokenizer("unicode").tokenize(text) == make_tokenizer().tokenize(text)
+
+
+def test_an_empty_text_scores_zero_on_either_side():
+    for pair in (("", "a b"), ("a b", ""), ("", ""), ("...", "a b")):
+        assert all(measure == 0 for score in score_pair(*pair).values() for measure in score)
+
+
+def test_mean_scores_are_the_same_with_two_processes(samples):
+    predictions = [document[:400] for _, document, _ in samples]
+    references = [reference for _, _, reference in samples]
+    scores = score_texts(predictions, references)
+    assert scores == score_texts(predictions, references, processes=2)
+    pairs = zip(predictions, references, strict=True)
+    fmeasures = [score_pair(prediction, reference)["rougeL"].fmeasure for prediction, reference in pairs]
+    assert scores["rougeL"] == pytest.approx(sum(fmeasures) / len(fmeasures), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "message"),
+    [(["a"], [], "1 predictions for 0 references"), ([], [], "no predictions")],
+)
+def test_texts_that_do_not_pair_are_refused(predictions, references, message):
+    with pytest.raises(ValueError, match=message):
+        score_texts(predictions, references)
+
+
+def test_unknown_choices_are_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="unknown tokenizer 'word'; choose from default, unicode"):
+        make_tokenizer("word")  # type: ignore
+    with pytest.raises(ValueError, match="unknown sentence split 'nltk'; choose from auto, newline, sentencex"):
+        split_sentences("a", "nltk")  # type: ignore
+    with pytest.raises(ValueError, match="processes must be at least 1"):
+        score_texts(["a"], ["a"], processes=0)
