@@ -1,0 +1,8 @@
+"""Score summaries: the same as `summarizer evaluate`."""
+
+import sys
+
+from summarizer.cli import main
+
+if __name__ == "__main__":
+    main(["evaluate", *sys.argv[1:]])
