@@ -1,3 +1,33 @@
-"""Long-document abstractive summarization with a Fastformer encoder."""
+"""Long-document abstractive summarization with a Fastformer encoder.
+
+Importing this package registers its models with transformers' Auto classes, and imports neither torch nor transformers
+until one of them is needed.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from summarizer.registration import register_with_transformers
+
+if TYPE_CHECKING:
+    from summarizer.models import (
+        FastformerSummarizerForConditionalGeneration,
+        FastformerSummarizerModel,
+        SummarizerConfig,
+    )
 
 __version__ = "0.1.0"
+__all__ = [
+    "FastformerSummarizerForConditionalGeneration",
+    "FastformerSummarizerModel",
+    "SummarizerConfig",
+]
+
+register_with_transformers()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'summarizer' has no attribute '{name}'")
+    from summarizer import models
+
+    return getattr(models, name)

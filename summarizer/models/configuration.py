@@ -41,9 +41,7 @@ class SummarizerConfig(PreTrainedConfig):
     mixer_options: dict[str, Any] | None = None  # options of that mixer, such as {"num_stages": 3}
     share_encoder_layers: bool = False  # one set of parameters for all encoder layers, as in the paper
     norm: Literal["pre", "post"] = "pre"
-    positions: Literal["sinusoidal", "learned", "none"] = (
-        "sinusoidal"  # of the encoder; sinusoidal has no limit
-    )
+    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"  # of the encoder; sinusoidal has no limit
     max_source_positions: int = 4096  # only learned positions have a limit
     neighbor_kernel_size: int = 0  # odd; 0: no convolution, as in the paper
     normalize_embeddings: bool = False  # LayerNorm after adding positions, as in the authors' code
@@ -64,6 +62,8 @@ class SummarizerConfig(PreTrainedConfig):
         for heads in ("encoder_attention_heads", "decoder_attention_heads"):
             if self.d_model % getattr(self, heads):
                 raise ValueError(f"d_model={self.d_model} is no multiple of {heads}={getattr(self, heads)}")
+        if not self.tie_word_embeddings:
+            raise ValueError("tie_word_embeddings=False: encoder, decoder and output share one embedding")
         if self.d_model % 2:
             raise ValueError(f"d_model={self.d_model} must be even")
         if self.neighbor_kernel_size and self.neighbor_kernel_size % 2 == 0:

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from summarizer.models.precision import at_least_float32
+
 NEVER = torch.finfo(torch.float32).min  # the log of a probability of zero that gradients survive
 
 
@@ -36,14 +38,18 @@ class CopyMechanism(nn.Module):
         return CopySource(self.key(document), input_ids, mask)
 
     def scores(self, hidden_states: Tensor, source: CopySource) -> Tensor:
-        """Attention scores [B, beams × T, N] float32 for hidden_states [R, T, d]; NEVER at padding."""
+        """Attention scores [B, beams × T, N] for hidden_states [R, T, d]; NEVER at padding.
+
+        A document without real tokens offers its padding: the distribution then sums to 1 all the same.
+        """
         query = self.query(hidden_states).reshape(source.keys.shape[0], -1, hidden_states.shape[-1])
-        scores = torch.bmm(query, source.keys.transpose(1, 2)).float() * hidden_states.shape[-1] ** -0.5
-        return scores.masked_fill(~source.mask[:, None, :], NEVER)
+        scores = at_least_float32(torch.bmm(query, source.keys.transpose(1, 2))) * hidden_states.shape[-1] ** -0.5
+        visible = source.mask | ~source.mask.any(dim=1, keepdim=True)
+        return scores.masked_fill(~visible[:, None, :], NEVER)
 
     def log_gates(self, hidden_states: Tensor) -> tuple[Tensor, Tensor]:
-        """log c and log (1 − c), each [R, T] float32: the shares of copying and of generating."""
-        gate = self.gate(hidden_states).squeeze(-1).float()
+        """log c and log (1 − c), each [R, T]: the shares of copying and of generating."""
+        gate = at_least_float32(self.gate(hidden_states).squeeze(-1))
         return F.logsigmoid(gate), F.logsigmoid(-gate)
 
     def target_log_probabilities(
@@ -52,9 +58,7 @@ class CopyMechanism(nn.Module):
         """log p of each label [B, T], given log p_generate of it; no tensor over the vocabulary is needed."""
         scores = self.scores(hidden_states, source)  # [B, T, N]
         matches = labels[:, :, None] == source.input_ids[:, None, :]
-        copied = torch.logsumexp(scores.masked_fill(~matches, NEVER), dim=-1) - torch.logsumexp(
-            scores, dim=-1
-        )
+        copied = torch.logsumexp(scores.masked_fill(~matches, NEVER), dim=-1) - torch.logsumexp(scores, dim=-1)
         log_copy, log_generate = self.log_gates(hidden_states)
         # Where nothing matches, logsumexp of N times NEVER is NEVER still; adding log c must not overflow it.
         return torch.logaddexp(log_generate + generated, (log_copy + copied).clamp(min=NEVER))

@@ -13,7 +13,7 @@ from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
-from summarizer.models.encoder import FeedForward, sinusoids
+from summarizer.models.encoder import FeedForward, in_compute_dtype, sinusoids
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None, cache: Cache | None) -> Tensor:
         """hidden_states [R, T, d], mask [R or 1, 1, T, past + T] bool or None for plain causal → [R, T, d]."""
-        query, key, value = (
-            _split_heads(x, self.num_heads) for x in self.query_key_value(hidden_states).chunk(3, -1)
-        )
+        query, key, value = (_split_heads(x, self.num_heads) for x in self.query_key_value(hidden_states).chunk(3, -1))
         if cache is not None:
             key, value = cache.update(key, value, self.layer_index)
         is_causal = mask is None and query.shape[2] > 1  # a single query, the last, sees everything
@@ -106,9 +104,7 @@ class DecoderLayer(GradientCheckpointingLayer):
         )
         return sublayer(hidden_states, self.feed_forward, self.feed_forward_norm)
 
-    def _sublayer(
-        self, hidden_states: Tensor, module: nn.Module, norm: nn.Module, *arguments: object
-    ) -> Tensor:
+    def _sublayer(self, hidden_states: Tensor, module: nn.Module, norm: nn.Module, *arguments: object) -> Tensor:
         if self.pre_norm:
             return hidden_states + self.dropout(module(norm(hidden_states), *arguments))
         return norm(hidden_states + self.dropout(module(hidden_states, *arguments)))
@@ -138,31 +134,36 @@ class DecoderStack(nn.Module):
         target_mask: Tensor | None = None,
         cache: Cache | None = None,
     ) -> Tensor:
-        """embeddings [R, T, d], document_mask [B, N] bool, target_mask [R, past + T] bool or None → [R, T, d]."""
+        """embeddings [R, T, d], document_mask [B, N] bool → [R, T, d].
+
+        target_mask: [R, past + T], True = real token; or [R, 1, T, cache length] bool, as transformers' `generate`
+        makes it for a static cache; or None.
+        """
         if isinstance(cache, EncoderDecoderCache):
             cache = cache.self_attention_cache
         past = 0 if cache is None else int(cache.get_seq_length())
         length = embeddings.shape[1]
         positions = torch.arange(past, past + length, device=embeddings.device)
-        mask = (
-            _causal_mask(positions, target_mask) if target_mask is not None or (past and length > 1) else None
-        )
-        visible = document_mask | ~document_mask.any(
-            dim=1, keepdim=True
-        )  # finite for a document without tokens
-        hidden_states = self.dropout(embeddings + sinusoids(positions, self.d_model).to(embeddings.dtype))
+        mask = None
+        if target_mask is not None and target_mask.dim() == 4:
+            mask = target_mask
+        elif target_mask is not None or (past and length > 1):
+            mask = _causal_mask(positions, target_mask)
+        if mask is not None:  # positions count the real tokens: padding on the left changes nothing
+            positions = mask[:, 0].sum(dim=-1) - 1
+        visible = document_mask | ~document_mask.any(dim=1, keepdim=True)  # finite for a document without tokens
+        embeddings = embeddings + sinusoids(positions, self.d_model).to(embeddings.dtype)
+        hidden_states = self.dropout(in_compute_dtype(embeddings))
         for layer, layer_document in zip(self.layers, document, strict=True):
             hidden_states = layer(hidden_states, mask, layer_document, visible[:, None, None, :], cache=cache)
         return self.final_norm(hidden_states)
 
 
-def _causal_mask(positions: Tensor, target_mask: Tensor | None) -> Tensor:
+def _causal_mask(indices: Tensor, target_mask: Tensor | None) -> Tensor:
     """[R or 1, 1, T, past + T] bool: a position sees itself and the real tokens before it."""
-    total = int(positions[-1]) + 1
-    causal = torch.arange(total, device=positions.device)[None, :] <= positions[:, None]
+    total = int(indices[-1]) + 1
+    causal = torch.arange(total, device=indices.device)[None, :] <= indices[:, None]
     if target_mask is None:
         return causal[None, None]
-    itself = (
-        torch.arange(total, device=positions.device)[None, :] == positions[:, None]
-    )  # no row without a key
+    itself = torch.arange(total, device=indices.device)[None, :] == indices[:, None]  # no row without a key
     return (causal & target_mask[:, None, None, :total].bool()) | itself

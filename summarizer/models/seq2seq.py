@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers import GenerationMixin, PreTrainedModel
 from transformers import initialization as init
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
+from transformers.utils.deprecation import deprecate_kwarg
 
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.copying import CopyMechanism, CopySource
 from summarizer.models.decoder import CrossAttentionCache, DecoderStack
 from summarizer.models.encoder import EncoderStack, NeighborConvolution
 from summarizer.models.mixers.fastformer import Fastformer
+from summarizer.models.precision import at_least_float32
 
 IGNORED = -100  # the label of padding
 LOSS_CHUNK = 2048  # target tokens that go through the vocabulary projection at a time
@@ -95,15 +96,13 @@ class SummarizerEncoder(SummarizerPreTrainedModel):
         output_hidden_states: bool | None = None,
         **kwargs: Any,
     ) -> DocumentOutput:
-        """input_ids [B, N] (or inputs_embeds [B, N, d]), attention_mask [B, N] → hidden states and what copying needs."""
+        """input_ids [B, N] (or inputs_embeds [B, N, d]), attention_mask [B, N] → hidden states and ids."""
         if inputs_embeds is None:
             if input_ids is None:
                 raise ValueError("give input_ids or inputs_embeds")
             inputs_embeds = self.embed_tokens(input_ids) * self.embed_scale
         if attention_mask is None:
-            attention_mask = torch.ones(
-                inputs_embeds.shape[:2], dtype=torch.bool, device=inputs_embeds.device
-            )
+            attention_mask = torch.ones(inputs_embeds.shape[:2], dtype=torch.bool, device=inputs_embeds.device)
         mask = attention_mask.bool()
         collected: list[Tensor] | None = [] if output_hidden_states else None
         hidden_states = self.stack(inputs_embeds, mask, collected)
@@ -148,9 +147,7 @@ class SummarizerDecoder(SummarizerPreTrainedModel):
             inputs_embeds = self.embed_tokens(input_ids) * self.embed_scale
         if document.cross_attention is None or document.source_mask is None:
             raise ValueError("the document has not been read: call read_document first")
-        return self.stack(
-            inputs_embeds, document.cross_attention, document.source_mask, attention_mask, cache
-        )
+        return self.stack(inputs_embeds, document.cross_attention, document.source_mask, attention_mask, cache)
 
 
 class FastformerSummarizerModel(SummarizerPreTrainedModel):
@@ -183,9 +180,7 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         hidden_states = encoder_outputs[0]
         mask = getattr(encoder_outputs, "source_mask", None)
         if mask is None:
-            mask = (
-                hidden_states.new_ones(hidden_states.shape[:2]) if attention_mask is None else attention_mask
-            )
+            mask = hidden_states.new_ones(hidden_states.shape[:2]) if attention_mask is None else attention_mask
         return DocumentOutput(
             last_hidden_state=hidden_states,
             hidden_states=getattr(encoder_outputs, "hidden_states", None),
@@ -194,6 +189,7 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
             cross_attention=self.decoder.stack.read(hidden_states),
         )
 
+    @deprecate_kwarg("past_key_values", "6.0.0", new_name="cache")
     def forward(
         self,
         input_ids: Tensor | None = None,
@@ -208,18 +204,19 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
         **kwargs: Any,
-    ) -> Seq2SeqModelOutput:
+    ) -> Seq2SeqModelOutput | tuple:
         """Hidden states [R, T, d] of the decoder, as transformers' encoder-decoder models return them."""
         document, hidden_states, cache = self.run(
             input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, cache,
             inputs_embeds, decoder_inputs_embeds, use_cache, output_hidden_states,
         )  # fmt: skip
-        return Seq2SeqModelOutput(
+        output = Seq2SeqModelOutput(
             last_hidden_state=hidden_states,
             cache=cache,
             encoder_last_hidden_state=document.last_hidden_state,
             encoder_hidden_states=document.hidden_states,
         )
+        return output.to_tuple() if return_dict is False else output
 
     def run(
         self,
@@ -268,6 +265,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
 
     _tied_weights_keys = {"lm_head.weight": "model.shared.weight"}  # noqa: RUF012 (transformers' own form)
     accepts_loss_kwargs = True  # Trainer: forward divides by num_items_in_batch itself
+    accepts_label_smoothing = True
 
     def __init__(self, config: SummarizerConfig) -> None:
         super().__init__(config)
@@ -282,6 +280,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         shifted[:, 0] = self.config.decoder_start_token_id
         return shifted.masked_fill(shifted == IGNORED, self.config.pad_token_id)
 
+    @deprecate_kwarg("past_key_values", "6.0.0", new_name="cache")
     def forward(
         self,
         input_ids: Tensor | None = None,
@@ -298,11 +297,13 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         return_dict: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
         label_smoothing: float = 0.0,
+        return_logits: bool | None = None,
         **kwargs: Any,
     ) -> Seq2SeqLMOutput | tuple:
         """input_ids [B, N], decoder_input_ids [R, T] or labels [B, T] (−100 = ignored) → loss and logits [R, T, V].
 
-        The loss is the sum over target tokens divided by `num_items_in_batch`, by default their number.
+        The loss is the sum over target tokens divided by `num_items_in_batch`, by default their number. Logits are
+        returned where there are no labels or in evaluation mode, unless `return_logits` says otherwise.
         """
         if labels is not None:
             use_cache = False
@@ -316,10 +317,12 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         loss = logits = None
         if labels is not None:
             loss = self._loss_sum(hidden_states, source, labels, label_smoothing)
-            loss = loss / (
-                num_items_in_batch if num_items_in_batch is not None else (labels != IGNORED).sum()
-            )
-        if labels is None or not self.training:
+            if num_items_in_batch is None:
+                num_items_in_batch = (labels != IGNORED).sum().clamp(min=1)  # a batch without targets: 0, not NaN
+            loss = loss / num_items_in_batch
+        if return_logits is None:
+            return_logits = labels is None or not self.training
+        if return_logits:
             logits = self._logits(hidden_states, source)
         output = Seq2SeqLMOutput(
             loss=loss,
@@ -347,12 +350,12 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         logits = self.lm_head(hidden_states)
         if self.copying is None or source is None:
             return logits
-        return self.copying.all_log_probabilities(hidden_states, source, logits.float().log_softmax(dim=-1))
+        return self.copying.all_log_probabilities(hidden_states, source, at_least_float32(logits).log_softmax(dim=-1))
 
     def _loss_sum(
         self, hidden_states: Tensor, source: CopySource | None, labels: Tensor, label_smoothing: float
     ) -> Tensor:
-        """Σ over real targets of −(1 − ε) log p(label) − ε mean_w log p_generate(w), float32.
+        """Σ over real targets of −(1 − ε) log p(label) − ε mean_w log p_generate(w), at least float32.
 
         Only real targets go through the vocabulary projection, LOSS_CHUNK at a time. Smoothing with copying spreads ε
         over what is generated: a copied distribution has no support off the source.
@@ -367,14 +370,13 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         ]
         label_term, uniform_term = (torch.cat(terms) for terms in zip(*chunks, strict=True))
         if self.copying is not None and source is not None:
-            generated = torch.zeros(labels.shape, dtype=torch.float32, device=labels.device)
-            generated = generated.masked_scatter(real, label_term)
+            generated = label_term.new_zeros(labels.shape).masked_scatter(real, label_term)
             label_term = self.copying.target_log_probabilities(hidden_states, source, labels, generated)[real]
         return -((1 - label_smoothing) * label_term + label_smoothing * uniform_term).sum()
 
     def _generation_terms(self, hidden_states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """log p_generate of each label [M], and its mean over the vocabulary [M], for hidden_states [M, d]."""
-        logits = self.lm_head(hidden_states).float()
+        logits = at_least_float32(self.lm_head(hidden_states))
         normalizer = torch.logsumexp(logits, dim=-1)
         label_logits = logits.gather(-1, labels[:, None]).squeeze(-1)
         return label_logits - normalizer, logits.mean(dim=-1) - normalizer

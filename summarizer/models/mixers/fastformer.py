@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers import initialization as init
 
 from summarizer.models.mixers.full import softmax_over_tokens
+from summarizer.models.precision import at_least_float32
 
 Interaction = Literal["product", "add", "concat"]
 Scores = Literal["own", "all"]
@@ -87,14 +88,10 @@ class Fastformer(nn.Module):
         self.keys = nn.ModuleList(projection() for _ in range(num_stages - 1))
         self.value = None if share_query_value else projection()
         score_inputs = d_model if self.scores_from_all else self.head_size
-        self.score_vectors = (
-            nn.ParameterList()
-        )  # w_α, w_β, …: [h, d_h] or [h, d]; a bias would drop out of the softmax
+        self.score_vectors = nn.ParameterList()  # w_α, w_β, …: [h, d_h] or [h, d]; a bias would drop out of the softmax
         if not self.mean_pooling:
             self.score_vectors.extend(torch.empty(num_heads, score_inputs) for _ in range(num_stages))
-        self.combine = (
-            nn.ModuleList()
-        )  # concat: U_k x + U_g g + c, one for each meeting of a global with the tokens
+        self.combine = nn.ModuleList()  # concat: U_k x + U_g g + c, one for each meeting of a global with the tokens
         if interaction == "concat":
             self.combine.extend(nn.Linear(2 * d_model, d_model) for _ in range(num_stages))
         self.transform = nn.Linear(d_model, d_model)  # W_r
@@ -123,8 +120,9 @@ class Fastformer(nn.Module):
 
     def _stage(self, projection: nn.Linear) -> Stage:
         """The projection as a map of d rows, a head-shared one repeated for every head."""
-        repeats = self.num_heads if projection.out_features == self.head_size and self.num_heads > 1 else 1
-        return Stage(projection.weight.repeat(repeats, 1), projection.bias.repeat(repeats))
+        weight, bias = _linear_map(projection)
+        repeats = self.num_heads * self.head_size // weight.shape[0]
+        return Stage(weight.repeat(repeats, 1), bias.repeat(repeats))
 
     def _interact(self, global_vector: Tensor, tokens: Stage, index: int) -> Stage:
         """The interaction ∗ of a global vector [B, d] with a map of the tokens (section 3.1)."""
@@ -132,16 +130,17 @@ class Fastformer(nn.Module):
             return Stage(tokens.weight, tokens.bias, gate=global_vector)
         if self.interaction == "add":
             return Stage(tokens.weight, tokens.bias, shift=global_vector)
-        combine = self.combine[index]
-        global_part, token_part = combine.weight.chunk(2, dim=1)
-        shift = global_vector @ global_part.T + combine.bias
+        weight, bias = _linear_map(self.combine[index])
+        global_part, token_part = weight.chunk(2, dim=1)
+        shift = global_vector @ global_part.T + bias
         return Stage(token_part @ tokens.weight, token_part @ tokens.bias, shift=shift)
 
     def _pool(self, hidden_states: Tensor, mask: Tensor, stage: Stage, index: int) -> Tensor:
         """The global vector [B, d]: each head's weighted mean of its slice of the stage."""
         batch_size, _, d_model = hidden_states.shape
         if self.mean_pooling:
-            weights = mask.float() / mask.sum(dim=1, keepdim=True).clamp(min=1)
+            weights = at_least_float32(mask.to(hidden_states.dtype))
+            weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1)
             pooled = torch.bmm(weights[:, None].to(hidden_states.dtype), hidden_states)
             pooled = pooled.expand(-1, self.num_heads, -1)
         else:
@@ -166,9 +165,9 @@ class Fastformer(nn.Module):
         weight = value.weight if value.gate is None else value.gate[:, :, None] * value.weight  # [B, d, d]
         bias = value.modulate(value.bias.expand(hidden_states.shape[0], -1))  # [B, d]
         maps = [self.transform] if self.output is None else [self.transform, self.output]
-        for position, linear in enumerate(maps):
-            weight = linear.weight @ weight
-            bias = bias @ linear.weight.T + linear.bias
+        for position, (map_weight, map_bias) in enumerate(map(_linear_map, maps)):
+            weight = map_weight @ weight
+            bias = bias @ map_weight.T + map_bias
             if position == 0 and self.query_residual:
                 weight, bias = weight + query.weight, bias + query.bias
         if weight.dim() == 2:
@@ -184,6 +183,16 @@ class Fastformer(nn.Module):
         if self.query_residual:
             output = output + queries
         return output if self.output is None else self.output(output)
+
+
+def _linear_map(linear: nn.Module) -> tuple[Tensor, Tensor]:
+    """Weight and bias of a linear layer; of one that peft or a quantizer has wrapped, whose own weight is not all."""
+    weight, bias = linear.weight, linear.bias
+    if type(linear) is not nn.Linear:
+        identity = torch.eye(linear.in_features, device=bias.device, dtype=bias.dtype)
+        bias = linear(torch.zeros_like(identity[:1]))[0]
+        weight = (linear(identity) - bias).T
+    return weight, bias
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from summarizer.models.precision import at_least_float32
+
 
 class FullAttention(nn.Module):
     """softmax(Q Kᵀ / √d_h) V with an output projection."""
@@ -26,9 +28,9 @@ class FullAttention(nn.Module):
 
 
 def softmax_over_tokens(scores: Tensor, mask: Tensor) -> Tensor:
-    """Float32 softmax over the last axis, padding excluded; uniform where a row has no real token.
+    """Softmax over the last axis, padding excluded; uniform where a row has no real token.
 
-    scores [B, h, N], mask [B, N] bool → [B, h, N] float32, each row summing to 1.
+    scores [B, h, N], mask [B, N] bool → [B, h, N], at least float32, each row summing to 1.
     """
-    scores = scores.float().masked_fill(~mask[:, None, :], torch.finfo(torch.float32).min)
+    scores = at_least_float32(scores).masked_fill(~mask[:, None, :], torch.finfo(torch.float32).min)
     return scores.softmax(dim=-1)

@@ -1,0 +1,11 @@
+"""Fixtures for all tests; they import the heavy libraries only where a test asks for them."""
+
+import pytest
+
+
+@pytest.fixture
+def tiny_model():
+    """A tiny summarizer with random parameters, in evaluation mode."""
+    from tests.tiny import tiny_model
+
+    return tiny_model(copy_mechanism=True, neighbor_kernel_size=3)
