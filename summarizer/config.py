@@ -20,7 +20,7 @@ class DataConfig:
     hub_name: str | None = None  # the configuration of a hub data set, such as "3.0.0"
     document_column: str | None = None  # None: found among the usual names
     summary_column: str | None = None
-    tokenizer: str = "default"  # a model or tokenizer folder, a hub id, or "default"
+    tokenizer: str | None = None  # a folder, a hub id or "default"; None: that of `pretrained`, or "default"
     max_source_tokens: int | None = None  # None: the whole document
     max_target_tokens: int = 512
     max_train_examples: int | None = None
@@ -45,6 +45,7 @@ class TrainingConfig:
     label_smoothing: float = 0.0
     mixed_precision: Literal["no", "bf16", "fp16"] | None = None  # None: what the launcher says
     gradient_checkpointing: bool = False
+    num_workers: int = 0  # processes that load batches
     initial_embeddings: str | None = None  # a model folder or hub id with the same vocabulary
     log_every: int = 10
     validate_every: int = 500

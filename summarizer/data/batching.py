@@ -1,0 +1,102 @@
+"""Micro-batches by token budget from documents of like length, and their tensors.
+
+A step is made of `batches_per_step` micro-batches, whatever the number of processes: each process takes its share of
+them, so that one process and many see the same steps in the same order.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+IGNORED = -100
+BUCKET_BATCHES = 50  # documents of about this many micro-batches are sorted by length together
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """How documents become steps. `lengths` are source tokens; a micro-batch holds at most `tokens_per_batch`, padded."""
+
+    lengths: Sequence[int]
+    tokens_per_batch: int
+    batches_per_step: int
+    seed: int
+
+    def epoch(self, epoch: int) -> list[list[list[int]]]:
+        """The steps of an epoch, each a list of micro-batches of document indices; the last one may be short.
+
+        Documents are shuffled by seed and epoch, sorted by length within large buckets, cut into micro-batches, and
+        those shuffled again. A document longer than the budget makes a micro-batch of its own.
+        """
+        generator = np.random.default_rng([self.seed, epoch])
+        order = generator.permutation(len(self.lengths))
+        lengths = np.asarray(self.lengths)
+        mean_length = max(1.0, float(lengths.mean()))
+        bucket_size = max(1, int(BUCKET_BATCHES * self.tokens_per_batch / mean_length))
+        batches: list[list[int]] = []
+        for start in range(0, len(order), bucket_size):
+            bucket = order[start : start + bucket_size]
+            bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
+            batches += cut_by_tokens(bucket.tolist(), self.lengths, self.tokens_per_batch)
+        shuffled = [batches[index] for index in generator.permutation(len(batches))]
+        return [shuffled[i : i + self.batches_per_step] for i in range(0, len(shuffled), self.batches_per_step)]
+
+    def steps(self, start: int = 0) -> Iterator[list[list[int]]]:
+        """Steps without end, from step number `start` on, epoch after epoch."""
+        epoch = 0
+        while True:
+            steps = self.epoch(epoch)
+            if start < len(steps):
+                yield from steps[start:]
+                start = 0
+            else:
+                start -= len(steps)
+            epoch += 1
+
+    def padding_share(self) -> float:
+        """The share of padding among the source tokens of the first epoch."""
+        batches = [batch for step in self.epoch(0) for batch in step]
+        padded = sum(len(batch) * max(self.lengths[index] for index in batch) for batch in batches)
+        return 1 - sum(self.lengths) / padded
+
+
+def cut_by_tokens(indices: list[int], lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
+    """Cut `indices` in order into batches whose padded size (count × longest) is at most `tokens_per_batch`."""
+    batches: list[list[int]] = []
+    longest = 0
+    for index in indices:
+        longest = max(longest, lengths[index])
+        if batches and (len(batches[-1]) + 1) * longest <= tokens_per_batch:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+            longest = lengths[index]
+    return batches
+
+
+def share_of(step: list[list[int]], process: int, num_processes: int) -> list[list[int]]:
+    """The micro-batches of a step for one process: every num_processes-th, [] where they do not go round.
+
+    Every process gets the same number, so that none waits for another.
+    """
+    rounds = -(-len(step) // num_processes)
+    return [step[index] if (index := round_ * num_processes + process) < len(step) else [] for round_ in range(rounds)]
+
+
+def collate(rows: list[dict[str, Any]], pad_token_id: int) -> dict[str, Tensor]:
+    """Pad rows on the right: input_ids and attention_mask [B, N], labels [B, T] with −100 for padding."""
+    return {
+        "input_ids": _pad([row["input_ids"] for row in rows], pad_token_id),
+        "attention_mask": _pad([[1] * len(row["input_ids"]) for row in rows], 0),
+        "labels": _pad([row["labels"] for row in rows], IGNORED),
+    }
+
+
+def _pad(sequences: list[list[int]], value: int) -> Tensor:
+    padded = np.full((len(sequences), max(map(len, sequences))), value, dtype=np.int64)
+    for row, sequence in zip(padded, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return torch.from_numpy(padded)

@@ -1,0 +1,148 @@
+"""Pairs of document and summary, from local files or a hub data set."""
+
+import glob
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from summarizer.config import DataConfig
+from summarizer.data.text import clean_text
+from summarizer.files import RECORD_SUFFIXES, InputError, Record, hash_of_file, read_records, record_format
+
+DOCUMENT_COLUMNS = ("document", "article", "text", "body", "article_text")
+SUMMARY_COLUMNS = ("summary", "abstract", "highlights", "target", "abstract_text")
+ID_COLUMNS = ("id", "article_id")
+_SENTENCE_MARKERS = re.compile(r"</?S>")  # of the original PubMed and arXiv release
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A document with its summary, both clean text."""
+
+    id: str
+    document: str
+    summary: str
+
+
+@dataclass
+class ReadReport:
+    """What was not taken: how many rows for each reason, and where the first of each stand."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def drop(self, reason: str, location: str) -> None:
+        """Count a row that is not taken."""
+        self.counts[reason] += 1
+        self.examples.setdefault(reason, location)
+
+    def lines(self) -> list[str]:
+        """One line a reason, for people."""
+        return [f"{count} × {reason} (first: {self.examples[reason]})" for reason, count in self.counts.items()]
+
+
+@dataclass(frozen=True)
+class PairSource:
+    """Where a split's pairs come from: local files, or a hub data set and its split."""
+
+    split: str
+    files: tuple[Path, ...] = ()
+    hub_id: str | None = None
+    hub_name: str | None = None
+
+    def fingerprint(self) -> list[str]:
+        """What identifies the content: hashes of the files, or the hub data set's own fingerprint."""
+        if self.hub_id is None:
+            return [hash_of_file(path) for path in self.files]
+        return [self.hub_id, str(self.hub_name), self.split, _load_hub_split(self)._fingerprint]
+
+
+def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> PairSource:
+    """Resolve `entries` (files, globs, or folders of files; or one hub id) for a split.
+
+    In a folder the files whose names begin with the split's (train*, validation* or val*, test*) are taken. Raises
+    InputError for an entry that leads to no file.
+    """
+    files: list[Path] = []
+    for entry in entries:
+        path = Path(entry)
+        if path.is_dir():
+            found = _split_files(path, split)
+        elif path.is_file():
+            found = [path]
+        else:
+            found = sorted(Path(match) for match in glob.glob(entry, recursive=True) if Path(match).is_file())
+        if not found and len(entries) == 1 and re.fullmatch(r"[\w.-]+/[\w.-]+", entry) and record_format(path) is None:
+            return PairSource(split, hub_id=entry, hub_name=hub_name)
+        if not found:
+            raise InputError(f"data.{split}: '{entry}' matches no file ({', '.join(RECORD_SUFFIXES)}) and is no hub id")
+        files += found
+    return PairSource(split, files=tuple(files))
+
+
+def read_pairs(source: PairSource, config: DataConfig, report: ReadReport) -> Iterator[Pair]:
+    """Stream the pairs of a source; rows that cannot be used are counted in `report`, never silently gone.
+
+    Raises InputError when a column is missing, naming those that are there.
+    """
+    columns: tuple[str, str] | None = None
+    for record in _records(source):
+        if record.error is not None:
+            report.drop(record.error.partition(" (")[0], record.location)
+            continue
+        if columns is None:
+            columns = (
+                find_column(record, config.document_column, DOCUMENT_COLUMNS, "data.document_column"),
+                find_column(record, config.summary_column, SUMMARY_COLUMNS, "data.summary_column"),
+            )
+        document, summary = (clean_text(text_of(record.columns.get(column))) for column in columns)
+        if not document or not summary:
+            report.drop("empty document" if not document else "empty summary", record.location)
+            continue
+        identifier = next((record.columns[name] for name in ID_COLUMNS if record.columns.get(name)), record.location)
+        yield Pair(str(identifier), document, summary)
+
+
+def find_column(record: Record, wanted: str | None, usual: tuple[str, ...], setting: str) -> str:
+    """The column to read: `wanted`, or the first of the `usual` ones. Raises InputError naming those that are there."""
+    for name in (wanted,) if wanted else usual:
+        if name in record.columns:
+            return name
+    looked_for = wanted or " or ".join(usual)
+    raise InputError(
+        f"{record.location}: no column {looked_for} (set {setting}); there are: {', '.join(record.columns)}"
+    )
+
+
+def text_of(value: Any) -> str:
+    """A cell as text: a list of sentences is joined by newlines, sentence markers are removed, anything else is empty."""
+    if isinstance(value, list):
+        value = "\n".join(str(item) for item in value)
+    return _SENTENCE_MARKERS.sub("", value) if isinstance(value, str) else ""
+
+
+def _split_files(folder: Path, split: str) -> list[Path]:
+    prefixes = {"validation": ("validation", "val", "dev")}.get(split, (split,))
+    found = (path for path in sorted(folder.iterdir()) if path.is_file() and record_format(path))
+    return [path for path in found if path.name.startswith(prefixes)]
+
+
+def _records(source: PairSource) -> Iterator[Record]:
+    if source.hub_id is not None:
+        for number, columns in enumerate(_load_hub_split(source), start=1):
+            yield Record(f"{source.hub_id}:{source.split}:{number}", dict(columns))
+    for path in source.files:
+        yield from read_records(path)
+
+
+def _load_hub_split(source: PairSource) -> Any:
+    """The split of a hub data set; code in the repository is never run."""
+    import datasets
+
+    try:
+        return datasets.load_dataset(str(source.hub_id), source.hub_name, split=source.split)
+    except Exception as error:  # the hub client's errors share no base class
+        raise InputError(f"data.{source.split}: cannot load '{source.hub_id}': {error}") from error

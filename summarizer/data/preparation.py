@@ -1,0 +1,157 @@
+"""Pairs to token ids, once: an Arrow file in the cache, memory-mapped, found again by content and settings."""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from summarizer.config import DataConfig
+from summarizer.data.documents import Pair, PairSource, ReadReport, find_pairs, read_pairs
+from summarizer.data.encoding import SourceEncoder
+from summarizer.files import InputError, write_json, write_whole
+
+if TYPE_CHECKING:
+    import datasets
+
+FORMAT_VERSION = 1  # raise it when what is stored changes
+PAIRS_AT_A_TIME = 256
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """Prepared pairs and their account.
+
+    rows: columns id, input_ids, labels (both ending in </s>), summary (text), dropped_source and dropped_target
+    (tokens cut off); source_lengths and target_lengths lie beside them in memory.
+    """
+
+    rows: "datasets.Dataset"
+    source_lengths: list[int]
+    target_lengths: list[int]
+    report: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.source_lengths)
+
+    def lines(self) -> list[str]:
+        """The account for people: what was taken, dropped and truncated."""
+        report = self.report
+        lines = [f"{report['split']}: {len(self):,} pairs"]
+        if report["dropped"]:
+            lines.append("dropped: " + "; ".join(report["dropped"]))
+        for side in ("source", "target"):
+            if report[f"truncated_{side}"]:
+                lines.append(
+                    f"truncated {side}s: {report[f'truncated_{side}']:,} to {report[f'max_{side}_tokens']:,} tokens "
+                    f"({report[f'dropped_{side}_tokens']:,} tokens dropped in all)"
+                )
+        return lines
+
+
+def prepare(entries: list[str], split: str, config: DataConfig, tokenizer: Any, limit: int | None) -> PreparedData:
+    """Tokenise a split, or find it in the cache. `limit` takes the first pairs only.
+
+    Raises InputError when there is nothing to read or no pair is left.
+    """
+    import datasets
+
+    source = find_pairs(entries, split, config.hub_name)
+    key = _cache_key(source, config, tokenizer, limit)
+    arrow = Path(config.cache_dir, f"{split}-{key}.arrow")
+    account = arrow.with_suffix(".json")
+    if not (arrow.is_file() and account.is_file()):
+        report = _write_arrow(arrow, source, config, tokenizer, limit)
+        write_json(account, report)
+    report = json.loads(account.read_text(encoding="utf-8"))
+    rows = datasets.Dataset.from_file(str(arrow))
+    table = rows.data
+    return PreparedData(rows, table["source_length"].to_pylist(), table["target_length"].to_pylist(), report)
+
+
+def _cache_key(source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None) -> str:
+    settings = asdict(config)
+    relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens")
+    parts = {
+        "version": FORMAT_VERSION,
+        "content": source.fingerprint(),
+        "tokenizer": _tokenizer_fingerprint(tokenizer),
+        "limit": limit,
+        **{name: settings[name] for name in relevant},
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _tokenizer_fingerprint(tokenizer: Any) -> str:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    described = backend.to_str() if backend is not None else json.dumps(tokenizer.get_vocab(), sort_keys=True)
+    return hashlib.sha256(described.encode()).hexdigest()
+
+
+def _write_arrow(
+    arrow: Path, source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None
+) -> dict[str, Any]:
+    """Tokenise into the Arrow file; returns the account of what was taken, dropped and truncated."""
+    import pyarrow as pa
+
+    id_type = pa.uint16() if len(tokenizer) <= 2**16 else pa.int32()
+    schema = pa.schema(
+        {
+            "id": pa.string(),
+            "input_ids": pa.list_(id_type),
+            "labels": pa.list_(id_type),
+            "summary": pa.string(),
+            "source_length": pa.int32(),
+            "target_length": pa.int32(),
+            "dropped_source": pa.int32(),
+            "dropped_target": pa.int32(),
+        }
+    )
+    read = ReadReport()
+    pairs = itertools.islice(read_pairs(source, config, read), limit)
+    sources = SourceEncoder(tokenizer, config.max_source_tokens)
+    targets = SourceEncoder(tokenizer, config.max_target_tokens)
+    totals = dict.fromkeys(
+        ("pairs", "truncated_source", "truncated_target", "dropped_source_tokens", "dropped_target_tokens"), 0
+    )
+    with write_whole(arrow, "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+        for batch in _batched(pairs, PAIRS_AT_A_TIME):
+            columns = _tokenize(batch, sources, targets)
+            totals["pairs"] += len(batch)
+            for side in ("source", "target"):
+                totals[f"truncated_{side}"] += sum(dropped > 0 for dropped in columns[f"dropped_{side}"])
+                totals[f"dropped_{side}_tokens"] += sum(columns[f"dropped_{side}"])
+            writer.write_batch(pa.record_batch(columns, schema=schema))
+        if not totals["pairs"]:
+            what = "; ".join(read.lines()) or "the files hold no rows"
+            raise InputError(f"data.{source.split}: no pair can be used: {what}")
+    return {
+        "split": source.split,
+        **totals,
+        "dropped": read.lines(),
+        "max_source_tokens": config.max_source_tokens,
+        "max_target_tokens": config.max_target_tokens,
+    }
+
+
+def _tokenize(batch: list[Pair], sources: SourceEncoder, targets: SourceEncoder) -> dict[str, list]:
+    encoded_documents = sources.encode_many([pair.document for pair in batch])
+    encoded_summaries = targets.encode_many([pair.summary for pair in batch])
+    return {
+        "id": [pair.id for pair in batch],
+        "input_ids": [source.ids for source in encoded_documents],
+        # A summary cut off has no end: the model must not learn to stop in the middle of a sentence.
+        "labels": [target.ids[:-1] if target.dropped_tokens else target.ids for target in encoded_summaries],
+        "summary": [pair.summary for pair in batch],
+        "source_length": [len(source.ids) for source in encoded_documents],
+        "target_length": [len(target.ids) - (target.dropped_tokens > 0) for target in encoded_summaries],
+        "dropped_source": [source.dropped_tokens for source in encoded_documents],
+        "dropped_target": [target.dropped_tokens for target in encoded_summaries],
+    }
+
+
+def _batched(items: Iterator[Pair], size: int) -> Iterator[list[Pair]]:
+    while batch := list(itertools.islice(items, size)):
+        yield batch

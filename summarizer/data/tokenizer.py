@@ -1,0 +1,89 @@
+"""The tokenizer: SentencePiece unigram with byte fallback, trained here, saved so that AutoTokenizer loads it."""
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import sentencepiece
+from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
+from tokenizers.models import Unigram
+from transformers import PreTrainedTokenizerFast
+
+PAD, UNKNOWN, BEGIN, END, MASK = "<pad>", "<unk>", "<s>", "</s>", "<mask>"
+NO_LIMIT = int(1e30)  # transformers' own mark of a tokenizer without a maximum length
+
+
+def train_tokenizer(texts: Iterable[str], vocab_size: int, num_threads: int = 2) -> PreTrainedTokenizerFast:
+    """Train a tokenizer on texts, one at a time (a million sentences are sampled from longer streams).
+
+    Any text comes back from its ids, whatever its script: what is not in the vocabulary is spelled in bytes. White
+    space alone is normalised: runs become one space, and spaces around a line break go. Numbers are spelled in digits,
+    so that a number never seen can be copied. Raises ValueError when the texts are too few for `vocab_size`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = str(Path(folder, "sentencepiece"))
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=(line for text in texts for line in text.splitlines() if line.strip()),
+                model_prefix=prefix,
+                model_type="unigram",
+                vocab_size=vocab_size,
+                byte_fallback=True,
+                split_digits=True,
+                normalization_rule_name="identity",
+                character_coverage=0.9999,
+                input_sentence_size=1_000_000,
+                shuffle_input_sentence=True,
+                train_extremely_large_corpus=False,
+                num_threads=num_threads,
+                pad_id=0,
+                unk_id=1,
+                bos_id=2,
+                eos_id=3,
+                pad_piece=PAD,
+                unk_piece=UNKNOWN,
+                bos_piece=BEGIN,
+                eos_piece=END,
+                control_symbols=[MASK],
+                user_defined_symbols=["\n"],
+                minloglevel=2,
+            )
+        except (RuntimeError, OSError) as error:
+            raise ValueError(f"training the tokenizer failed: {error}") from error
+        model = sentencepiece.SentencePieceProcessor(model_file=f"{prefix}.model")
+    return from_sentencepiece(model)
+
+
+def from_sentencepiece(model: sentencepiece.SentencePieceProcessor) -> PreTrainedTokenizerFast:
+    """The same segmentation as a fast tokenizer of transformers; every sequence ends in </s>."""
+    pieces = [(model.id_to_piece(index), model.get_score(index)) for index in range(model.get_piece_size())]
+    tokenizer = Tokenizer(Unigram(pieces, unk_id=model.unk_id(), byte_fallback=True))
+    # A line break stays glued to the word before it, and a space after it makes the next word start like any other.
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.Replace(Regex(r"[^\S\n]*\n\s*"), "\n"),
+            normalizers.Replace(Regex(r"[^\S\n]+"), " "),
+            normalizers.Replace("\n", "\n "),
+        ]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Replace("▁", " "),
+            decoders.Replace("\n ", "\n"),
+            decoders.Strip(" ", left=1, right=0),
+        ]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"$A {END}", special_tokens=[(END, model.eos_id())])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        unk_token=UNKNOWN,
+        bos_token=BEGIN,
+        eos_token=END,
+        mask_token=MASK,
+        model_max_length=NO_LIMIT,
+        clean_up_tokenization_spaces=False,
+    )

@@ -1,0 +1,37 @@
+"""The loss of a micro-batch: summed over its target tokens, divided by the number of those in the whole step."""
+
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from summarizer.data.batching import IGNORED
+
+
+def summed_loss(model: Any, batch: dict[str, Tensor], label_smoothing: float = 0.0) -> Tensor:
+    """Σ of the negative log-likelihood over the micro-batch's real target tokens, float32.
+
+    Our own models compute it without keeping logits; any other seq2seq model gives its logits.
+    """
+    if _has_own_loss(model):
+        output = model(**batch, num_items_in_batch=1, label_smoothing=label_smoothing, return_logits=False)
+        return output.loss.float()
+    logits = model(**batch).logits
+    return F.cross_entropy(
+        logits.float().flatten(0, 1),
+        batch["labels"].flatten(),
+        ignore_index=IGNORED,
+        reduction="sum",
+        label_smoothing=label_smoothing,
+    )
+
+
+def num_target_tokens(batch: dict[str, Tensor]) -> int:
+    """The number of real target tokens in a micro-batch."""
+    return int((batch["labels"] != IGNORED).sum())
+
+
+def _has_own_loss(model: Any) -> bool:
+    while hasattr(model, "module"):  # under DistributedDataParallel
+        model = model.module
+    return getattr(model, "accepts_label_smoothing", False)

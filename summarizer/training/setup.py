@@ -1,0 +1,98 @@
+"""What a run starts from: the tokenizer, the model and its generation settings, built from the configuration."""
+
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+
+from summarizer.config import GenerationConfig, RunConfig
+from summarizer.files import InputError
+from summarizer.inference.summarizer import resolve_model
+from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
+
+
+def load_tokenizer(config: RunConfig) -> Any:
+    """The tokenizer that the run names: its own, that of the model it starts from, or the default."""
+    name = config.data.tokenizer or config.pretrained or "default"
+    try:
+        return AutoTokenizer.from_pretrained(resolve_model(name))
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"data.tokenizer '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
+
+
+def make_model(config: RunConfig, tokenizer: Any) -> Any:
+    """A new model by `config.model`, or the pretrained one, with the run's generation settings.
+
+    New weights follow from the seed. Raises InputError for settings that do not fit.
+    """
+    torch.manual_seed(config.seed)
+    if config.pretrained is None:
+        model = _new_model(config, tokenizer)
+    else:
+        model = _pretrained_model(config)
+    if config.training.initial_embeddings is not None:
+        _copy_embeddings(model, config.training.initial_embeddings)
+    if config.training.gradient_checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    model.generation_config = make_generation_config(model, config.generation)
+    return model
+
+
+def make_generation_config(model: Any, config: GenerationConfig) -> transformers.GenerationConfig:
+    """The run's generation settings as transformers' class, over the model's special tokens."""
+    own = model.generation_config
+    beams_only = {"length_penalty": config.length_penalty, "early_stopping": config.early_stopping}
+    return transformers.GenerationConfig(
+        num_beams=config.num_beams,
+        max_new_tokens=config.max_summary_tokens,
+        min_new_tokens=config.min_summary_tokens or None,
+        no_repeat_ngram_size=config.no_repeat_ngram_size,
+        pad_token_id=own.pad_token_id,
+        bos_token_id=own.bos_token_id,
+        eos_token_id=own.eos_token_id,
+        decoder_start_token_id=own.decoder_start_token_id,
+        forced_bos_token_id=own.forced_bos_token_id,
+        forced_eos_token_id=own.forced_eos_token_id,
+        **(beams_only if config.num_beams > 1 else {}),
+    )
+
+
+def _new_model(config: RunConfig, tokenizer: Any) -> FastformerSummarizerForConditionalGeneration:
+    from_tokenizer = {
+        "vocab_size": len(tokenizer),
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "decoder_start_token_id": tokenizer.bos_token_id,
+    }
+    try:
+        model_config = SummarizerConfig.from_options({**from_tokenizer, **config.model})
+        return FastformerSummarizerForConditionalGeneration(model_config)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"model: {' '.join(str(error).split())}") from error
+
+
+def _pretrained_model(config: RunConfig) -> Any:
+    if config.model:
+        raise InputError("'model' describes a new model and 'pretrained' names a trained one; give one of them")
+    path = resolve_model(str(config.pretrained))
+    try:
+        return AutoModelForSeq2SeqLM.from_pretrained(path, dtype=torch.float32, use_safetensors=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(
+            f"pretrained '{config.pretrained}' cannot be loaded: {' '.join(str(error).split())}"
+        ) from error
+
+
+def _copy_embeddings(model: Any, name: str) -> None:
+    """Take the token embeddings of another model with the same vocabulary, scaled to the spread that is expected here."""
+    try:
+        donor = AutoModel.from_pretrained(resolve_model(name), use_safetensors=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"initial_embeddings '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
+    taken, own = donor.get_input_embeddings().weight, model.get_input_embeddings().weight
+    if taken.shape != own.shape:
+        raise InputError(f"initial_embeddings '{name}' has shape {tuple(taken.shape)}, the model {tuple(own.shape)}")
+    with torch.no_grad():
+        own.copy_(taken.to(own.dtype) * (own.std() / taken.std()))
