@@ -16,7 +16,7 @@ def load_tokenizer(config: RunConfig) -> Any:
     """The tokenizer that the run names: its own, that of the model it starts from, or the default."""
     name = config.data.tokenizer or config.pretrained or "default"
     try:
-        return AutoTokenizer.from_pretrained(resolve_model(name))
+        return AutoTokenizer.from_pretrained(resolve_model(name) if name == "default" else name)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"data.tokenizer '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
 
