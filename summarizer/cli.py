@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from summarizer.files import InputError
+from summarizer.inference.settings import SummarySettings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,9 +27,14 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except Exception as error:
-        if _options["debug"] or not isinstance(error, (InputError, OSError)):
-            traceback.print_exc()
-        _fail(" ".join(str(error).split()) or type(error).__name__, 1)
+        _report(error, 1)
+
+
+def _report(error: Exception, status: int) -> None:
+    """One line about an error, after its traceback where that was asked for or nobody expected it; ends the process."""
+    if _options["debug"] or not isinstance(error, (InputError, OSError)):
+        traceback.print_exception(error)
+    _fail(" ".join(str(error).split()) or type(error).__name__, status)
 
 
 def _fail(message: str, status: int) -> None:
@@ -120,6 +126,68 @@ def evaluate(
         run(predictions, references, output, options)
     else:
         print_evaluation(run(predictions, references, output, options, show_progress), predictions.stem)
+
+
+@app.command()
+def summarize(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="Files, folders, globs, or - for stdin: text, Markdown, HTML, PDF, Word, JATS XML; "
+            ".jsonl, .csv and .parquet with a document a row.",
+        ),
+    ],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="A .jsonl file, or a folder; by default the terminal.")
+    ] = None,
+    model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
+    num_beams: Annotated[int | None, typer.Option(min=1, help="By default the model's own, as below.")] = None,
+    max_summary_tokens: Annotated[int | None, typer.Option(min=1)] = None,
+    min_summary_tokens: Annotated[int | None, typer.Option(min=0)] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="Of beam search; more means longer.")] = None,
+    no_repeat_ngram_size: Annotated[int | None, typer.Option(min=0, help="0 allows every repetition.")] = None,
+    max_source_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Read no more of a document; by default all that the model can.")
+    ] = None,
+    tokens_per_batch: Annotated[
+        int, typer.Option(min=1, help="Source tokens at a time; fewer take less memory.")
+    ] = SummarySettings.tokens_per_batch,
+    do_sample: Annotated[bool, typer.Option("--do-sample", help="Draw words by chance.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="Of --do-sample.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Of --do-sample.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of --do-sample.")] = SummarySettings.seed,
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16"], typer.Option(help="auto: bfloat16 where that is fast.")
+    ] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps …")] = "auto",
+    document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+) -> None:
+    """Summarize documents; the exit status is 1 if any failed, 2 if there was nothing to do."""
+    try:
+        settings = SummarySettings(
+            num_beams=num_beams,
+            max_summary_tokens=max_summary_tokens,
+            min_summary_tokens=min_summary_tokens,
+            length_penalty=length_penalty,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            max_source_tokens=max_source_tokens,
+            tokens_per_batch=tokens_per_batch,
+            do_sample=do_sample or None,
+            temperature=temperature,
+            top_p=top_p,
+            seed=seed,
+        )
+        from summarizer.inference.batch import BatchOptions, summarize_files
+
+        report = summarize_files(inputs, output, BatchOptions(model, device, dtype, document_column, quiet, settings))
+    except InputError as error:  # of single documents there is a record; this is about the call
+        _report(error, 2)
+    else:
+        for line in report.failure_lines() if quiet else report.lines():
+            print(line, file=sys.stderr)
+        raise typer.Exit(1 if report.counts["failed"] else 0)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,10 @@ class SourceEncoder:
             ids = ids[: -len(self._closing)]
         return self._frame(ids)
 
+    def encode_many(self, texts: Sequence[str]) -> list[Source]:
+        """Encode clean texts together, faster than one by one."""
+        return [self._frame(ids) for ids in encode_texts(self._tokenizer, texts)]
+
     def _frame(self, text_ids: list[int]) -> Source:
         kept = text_ids if self._max_tokens is None else text_ids[: self._max_tokens - self._num_added]
         ids = [*self._opening, *self._prompt, *kept, *self._closing]
@@ -55,14 +59,21 @@ class SourceEncoder:
 
 def encode_text(tokenizer: Any, text: str) -> list[int]:
     """Ids of `text` without special tokens, neither added nor read into a literal `</s>` or `<pad>` of the text."""
+    return encode_texts(tokenizer, [text])[0]
+
+
+def encode_texts(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Like `encode_text` for many texts; a fast tokenizer encodes them in parallel."""
     special = special_ids(tokenizer)
-    ids = _encode(tokenizer, text)
-    if special.intersection(ids):  # a unigram vocabulary knows them as pieces like any other
-        for token in sorted(tokenizer.all_special_tokens, key=len, reverse=True):
-            if len(token) > 1 and token != tokenizer.unk_token:
-                text = text.replace(token, f"{token[0]} {token[1:]}")
-        ids = [token_id for token_id in _encode(tokenizer, text) if token_id not in special]
-    return ids
+    encoded = _encode(tokenizer, list(texts))
+    for position, ids in enumerate(encoded):
+        if special.intersection(ids):  # a unigram vocabulary knows them as pieces like any other
+            text = texts[position]
+            for token in sorted(tokenizer.all_special_tokens, key=len, reverse=True):
+                if len(token) > 1 and token != tokenizer.unk_token:
+                    text = text.replace(token, f"{token[0]} {token[1:]}")
+            encoded[position] = [token_id for token_id in _encode(tokenizer, [text])[0] if token_id not in special]
+    return encoded
 
 
 def special_ids(tokenizer: Any) -> frozenset[int]:
@@ -70,5 +81,5 @@ def special_ids(tokenizer: Any) -> frozenset[int]:
     return frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
 
 
-def _encode(tokenizer: Any, text: str) -> list[int]:
-    return tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False).input_ids
+def _encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    return tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False).input_ids

@@ -95,11 +95,10 @@ def _read_html(content: bytes) -> Document:
     page = decode_text(content, declared.group(1).decode("ascii") if declared else None)
     page = re.sub(r"^\s*<\?xml[^>]*\?>", "", page.replace("\x00", ""))
     tree = trafilatura.load_html(page)
-    if tree is None:
-        if clean_text(page):
-            raise InputError("not an HTML page")
-        return Document("")
-    title = clean_text(tree.findtext(".//title") or "") or None
+    if tree is None:  # a fragment, or nothing
+        page = f"<html><body>{page}</body></html>"
+        tree = trafilatura.load_html(page)
+    title = clean_text(tree.findtext(".//title") or "") or None if tree is not None else None
     text = trafilatura.extract(page, include_comments=False, include_tables=False)
     if not text:  # too short or too plain for telling the article from its surroundings
         text = trafilatura.html2txt(page)

@@ -10,6 +10,8 @@ _SPACES = re.compile(r"[\t \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 # Control characters but \t and \n, soft hyphens, byte-order marks, non-characters, lone surrogates.
 _UNWANTED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")  # never in text, common in other files
+
 _BYTE_ORDER_MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -64,12 +66,15 @@ def _try_decode(content: bytes, encoding: str) -> str | None:
 
 
 def _looks_western(text: str) -> bool:
-    """Whether text decoded as cp1252 reads as a Western language: mostly ASCII, no controls, no signs inside words."""
-    if re.search(r"[\x00-\x08\x0e-\x1f]", text):
-        return False
-    if re.search(r"[A-Za-z][¡£¤¥¦§¨©¬®±²³µ¶¸¹¼½¾¿×÷][A-Za-z]", text):
-        return False
-    return sum(character > "\x7f" for character in text) <= 0.25 * len(text)
+    """Whether text decoded as cp1252 reads well: no controls or signs inside words, no three special letters in a row.
+
+    Other alphabets, which share their bytes with Western accented letters, make whole words of those.
+    """
+    return not (
+        _CONTROLS.search(text)
+        or re.search(r"[A-Za-z][¡£¤¥¦§¨©¬®±²³µ¶¸¹¼½¾¿×÷][A-Za-z]", text)
+        or re.search(r"[À-ÖØ-öø-ÿŒœŠšŽžŸƒ]{3}", text)
+    )
 
 
 def _detect(content: bytes) -> str | None:
@@ -77,7 +82,7 @@ def _detect(content: bytes) -> str | None:
         from charset_normalizer import from_bytes  # comes with the libraries that read web pages
     except ImportError:
         return None
-    if b"\x00" in content:
+    if _CONTROLS.search(content.decode("latin-1")):
         return None
     best = from_bytes(content).best()
     return None if best is None else str(best)

@@ -11,6 +11,7 @@ import torch
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from summarizer.data.encoding import Source, SourceEncoder, special_ids
+from summarizer.data.text import clean_text
 from summarizer.files import InputError
 from summarizer.inference.settings import Summary, SummarySettings
 
@@ -65,11 +66,18 @@ def generate_in_batches(
 ) -> Iterator[list[tuple[int, Summary]]]:
     """Summarize a stream of documents; yields finished batches of (position in the stream, summary).
 
-    Reads ahead at most WINDOW_BATCHES batches of documents, so memory does not grow with the stream.
+    Reads ahead at most WINDOW_BATCHES batches of documents, so memory does not grow with the stream. Raises InputError
+    at once for settings that do not fit the model.
     """
     settings = settings or SummarySettings()
     writer = _SummaryWriter(model, tokenizer, settings)
     encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model))
+    return _finished_batches(writer, encoder, documents, settings.tokens_per_batch)
+
+
+def _finished_batches(
+    writer: "_SummaryWriter", encoder: SourceEncoder, documents: Iterable[str | Sequence[int]], tokens_per_batch: int
+) -> Iterator[list[tuple[int, Summary]]]:
     window: list[tuple[int, Source]] = []
     waiting_tokens = 0
     for position, document in enumerate(documents):
@@ -79,7 +87,7 @@ def generate_in_batches(
             continue
         window.append((position, source))
         waiting_tokens += len(source.ids)
-        if waiting_tokens >= WINDOW_BATCHES * settings.tokens_per_batch or len(window) >= WINDOW_DOCUMENTS:
+        if waiting_tokens >= WINDOW_BATCHES * tokens_per_batch or len(window) >= WINDOW_DOCUMENTS:
             for batch in writer.batches(window):
                 yield writer.summarize(batch)
             window, waiting_tokens = [], 0
@@ -200,7 +208,7 @@ class _SummaryWriter:
 
     def _summary(self, source: Source, row: list[int], cap: int) -> Summary:
         ids = [token_id for token_id in row if token_id not in self._special][:cap]
-        text = self._tokenizer.decode(ids, skip_special_tokens=True).strip()
+        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
         read = (source.num_text_tokens, source.dropped_tokens)
         if not text:
             return Summary("", *read, 0, "failed", "the model wrote an empty summary")

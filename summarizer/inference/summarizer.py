@@ -1,5 +1,6 @@
 """Texts to summaries with a model by name: the default, a model folder, or any seq2seq model of the hub."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,11 @@ class Summarizer:
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model
         self.tokenizer = tokenizer
+
+    @property
+    def dtype(self) -> str:
+        """In what the model computes, such as "bfloat16"."""
+        return str(self.model.dtype).removeprefix("torch.")
 
     @classmethod
     def from_pretrained(cls, name: str = "default", device: str = "auto", dtype: str = "auto") -> "Summarizer":
@@ -60,12 +66,20 @@ class Summarizer:
 
 
 def resolve_model(name: str) -> str:
-    """What transformers loads under a user's name for a model: the packaged folder for "default", else the name."""
-    if name != "default":
-        return name
-    if not (DEFAULT_MODEL / "config.json").is_file():
-        raise InputError("this installation has no default model; name a model folder or a hub id")
-    return str(DEFAULT_MODEL)
+    """What transformers loads under a user's name for a model: the packaged folder for "default", else the name.
+
+    Raises InputError for what is neither a model folder nor can be a hub id.
+    """
+    if name == "default":
+        if not (DEFAULT_MODEL / "config.json").is_file():
+            raise InputError("this installation has no default model; name a model folder or a hub id")
+        return str(DEFAULT_MODEL)
+    folder = Path(name)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise InputError(f"model '{name}': a folder without config.json")
+    if not folder.is_dir() and not re.fullmatch(r"(\w[\w.-]*/)?\w[\w.-]*", name):
+        raise InputError(f"model '{name}': no such folder, and no hub id")
+    return name
 
 
 def choose_device(name: str) -> torch.device:

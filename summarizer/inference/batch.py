@@ -1,0 +1,218 @@
+"""Files to files: every document that the user named is summarized, and each has a record of what became of it."""
+
+import platform
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from transformers.utils import logging as transformers_logging
+
+from summarizer import __version__
+from summarizer.files import InputError, hash_of_file, write_json
+from summarizer.inference.output import FolderSink, JsonlSink, Sink, StdoutSink, SummaryRecord
+from summarizer.inference.progress import BatchProgress
+from summarizer.inference.settings import Summary, SummarySettings
+from summarizer.inference.sources import InputDocument, count_documents, find_inputs, read_inputs
+from summarizer.inference.summarizer import Summarizer, resolve_model
+
+_NOT_FOLDERS = (".json", ".csv", ".parquet", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
+_SHOWN_FAILURES = 5
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """With what, where and how documents are summarized."""
+
+    model: str = "default"
+    device: str = "auto"
+    dtype: str = "auto"
+    document_column: str | None = None  # of .jsonl, .csv and .parquet; None: found among the usual names
+    quiet: bool = False
+    settings: SummarySettings = field(default_factory=SummarySettings)
+
+
+@dataclass
+class BatchReport:
+    """How many documents came to what, how many of them were already done, and why the first ones failed."""
+
+    counts: Counter[str] = field(default_factory=lambda: Counter(ok=0, empty=0, failed=0))
+    resumed: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, record: SummaryRecord, resumed: bool = False) -> None:
+        """Count a record."""
+        self.counts[record.status] += 1
+        self.resumed += resumed
+        if record.status == "failed" and len(self.failures) < _SHOWN_FAILURES:
+            self.failures.append(f"failed: {record.id}: {record.error}")
+
+    def failure_lines(self) -> list[str]:
+        """The first failures, for people."""
+        more = self.counts["failed"] - len(self.failures)
+        return [*self.failures, f"failed: {more} more"] if more > 0 else self.failures
+
+    def lines(self) -> list[str]:
+        """The first failures and the counts, for people."""
+        resumed = f" ({self.resumed} of them by an earlier, interrupted run)" if self.resumed else ""
+        counts = ", ".join(f"{self.counts[status]} {status}" for status in ("ok", "empty", "failed"))
+        return [*self.failure_lines(), f"{counts}{resumed}"]
+
+
+def summarize_files(
+    inputs: Sequence[str], output: str | None = None, options: BatchOptions | None = None
+) -> BatchReport:
+    """Summarize files, folders, globs or "-" into `output`: a .jsonl file, a folder, or None for stdout.
+
+    A document that fails is recorded as failed and never ends the batch. After an interruption the same call goes on
+    where it was, as long as model, settings and the documents' content are the same. Raises InputError when the call
+    itself cannot be served: nothing to read, no such model, an impossible output.
+    """
+    options = options or BatchOptions()
+    started = time.monotonic()
+    records_path = _records_path(output)
+    found = find_inputs(inputs, Path(output) if output else None)
+    report = BatchReport()
+    with BatchProgress(count_documents(found), options.quiet) as progress:
+        if found.skipped:
+            names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
+            progress.say(f"passed over {len(found.skipped)} that are no documents: {names}")
+        summarizer = _load(options)
+        progress.say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
+        summarizer.batches((), options.settings)  # says what does not fit the model before anything is written
+        made_with = _made_with(summarizer, options)
+        sink = _open_sink(output, records_path, made_with, found.is_one_document)
+
+        def done(record: SummaryRecord, resumed: bool = False) -> None:
+            report.add(record, resumed)
+            progress.advance()
+
+        try:
+            _summarize_all(read_inputs(found, options.document_column), summarizer, options.settings, sink, done)
+            sink.finish()
+        except BaseException:
+            if records_path:
+                progress.say(f"stopped; the same command goes on from {records_path}.part")
+            raise
+        finally:
+            sink.close()
+    if records_path:
+        seconds = round(time.monotonic() - started, 2)
+        result = {"inputs": list(inputs), "counts": {**report.counts, "resumed": report.resumed}, "seconds": seconds}
+        path = records_path.with_name(f"{records_path.stem}.run.json")
+        write_json(path, {**made_with, **_surroundings(summarizer), **result})
+    return report
+
+
+def _summarize_all(
+    documents: Iterable[InputDocument],
+    summarizer: Summarizer,
+    settings: SummarySettings,
+    sink: Sink,
+    done: Callable[..., None],
+) -> None:
+    """Bring each document's record into `sink`, and tell `done` when it is there."""
+    pending: dict[int, tuple[int, InputDocument]] = {}  # position among the texts → position in the input
+
+    def texts() -> Iterator[str]:
+        number = 0
+        for position, document in enumerate(documents):
+            if (record := sink.earlier(position, document)) is not None:
+                done(record, resumed=True)
+            elif document.error is not None:
+                record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
+                sink.write(position, document, record)
+                sink.flush()
+                done(record)
+            else:
+                pending[number] = (position, document)
+                number += 1
+                yield document.text
+
+    for batch in summarizer.batches(texts(), settings):
+        records = []
+        for number, summary in batch:
+            position, document = pending.pop(number)
+            records.append(_record(document, summary))
+            sink.write(position, document, records[-1])
+        sink.flush()
+        for record in records:
+            done(record)
+
+
+def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
+    return SummaryRecord(
+        id=document.id,
+        path=document.path,
+        status=summary.status,
+        summary=None if summary.status == "failed" else summary.text,
+        error=summary.error,
+        source_tokens=summary.source_tokens,
+        dropped_tokens=summary.dropped_tokens,
+        summary_tokens=summary.summary_tokens,
+    )
+
+
+def _records_path(output: str | None) -> Path | None:
+    """The JSONL file that `output` asks for: itself, or summaries.jsonl in the folder it names."""
+    if output is None:
+        return None
+    path = Path(output)
+    if path.is_dir():
+        return path / "summaries.jsonl"
+    if path.suffix.lower() == ".jsonl":
+        return path
+    if path.exists() or path.suffix.lower() in _NOT_FOLDERS:
+        raise InputError(f"{output}: the output must be a folder or end in .jsonl")
+    return path / "summaries.jsonl"
+
+
+def _open_sink(output: str | None, records_path: Path | None, made_with: dict[str, Any], plain: bool) -> Sink:
+    if output is None or records_path is None:
+        return StdoutSink(plain)
+    if records_path == Path(output):
+        return JsonlSink(records_path, made_with)
+    return FolderSink(Path(output), made_with)
+
+
+def _load(options: BatchOptions) -> Summarizer:
+    """The model, loaded without transformers' own progress bars."""
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        return Summarizer.from_pretrained(options.model, options.device, options.dtype)
+    finally:
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def _made_with(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:
+    """What decides about a summary besides its document; an interrupted run goes on only with the same."""
+    return {
+        "version": __version__,
+        "model": options.model,
+        "model_content": _model_content(options.model, summarizer),
+        "dtype": summarizer.dtype,
+        "settings": asdict(options.settings),
+    }
+
+
+def _model_content(name: str, summarizer: Summarizer) -> dict[str, str]:
+    """Hashes of the files in a model folder, or the commit of a hub model."""
+    folder = Path(resolve_model(name))
+    if not folder.is_dir():
+        return {"commit": str(getattr(summarizer.model.config, "_commit_hash", None))}
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".model", ".txt"))
+    return {path.name: hash_of_file(path) for path in files}
+
+
+def _surroundings(summarizer: Summarizer) -> dict[str, Any]:
+    packages = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
+    return {
+        "device": str(summarizer.model.device),
+        "generation": summarizer.model.generation_config.to_diff_dict(),
+        "versions": {"python": platform.python_version(), **packages},
+    }

@@ -1,0 +1,60 @@
+"""How far a batch of documents is: a bar on a terminal, plain lines elsewhere, nothing when quiet. All on stderr."""
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class BatchProgress:
+    """Counts documents towards `total` (None: unknown) and shows it; `say` prints a line that the bar leaves whole."""
+
+    def __init__(self, total: int | None, quiet: bool) -> None:
+        self._console = Console(file=sys.stderr, highlight=False, quiet=quiet)
+        self._bar = Progress(
+            TextColumn("[bold]summarizing"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("documents"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=quiet or not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task("summarizing", total=total)
+        self._total = total
+        self._done = 0
+        self._started = self._last_line = time.monotonic()
+
+    def __enter__(self) -> "BatchProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def say(self, message: str) -> None:
+        """A line for people."""
+        self._console.print(message, markup=False, soft_wrap=True)
+
+    def advance(self) -> None:
+        """One more document is done."""
+        self._done += 1
+        self._bar.update(self._task, completed=self._done)
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            self.say(f"{self._done}{f' of {self._total}' if self._total else ''} documents{self._time_left(now)}")
+
+    def _time_left(self, now: float) -> str:
+        if not self._total:
+            return ""
+        seconds = int((now - self._started) / self._done * max(0, self._total - self._done))
+        return f", {seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d} left"

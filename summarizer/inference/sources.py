@@ -1,0 +1,197 @@
+"""What the user named on the command line as a stream of documents. No torch here."""
+
+import glob
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from summarizer.data.documents import DOCUMENT_COLUMNS, ID_COLUMNS, find_column, text_of
+from summarizer.data.readers import document_format, read_document
+from summarizer.data.text import clean_text, decode_text
+from summarizer.files import InputError, Record, read_records, record_format
+
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file to read, and what its documents are called by: its path below the folder that was given."""
+
+    path: Path
+    id: str
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files to read, in order; the files and folders that were passed over, and whether one document was meant."""
+
+    files: tuple[SourceFile, ...]
+    skipped: tuple[Path, ...]
+    is_one_document: bool
+
+
+@dataclass(frozen=True)
+class InputDocument:
+    """A document to summarize, or the reason why it cannot be read. `id` is unique among all."""
+
+    id: str
+    path: str
+    text: str = ""
+    error: str | None = None
+
+
+def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
+    """Resolve files, folders (recursive, sorted, no hidden files), globs and "-"; `output` is never among them.
+
+    Raises InputError for an input that does not exist or is the output, and when there is nothing to read.
+    """
+    files: list[SourceFile] = []
+    skipped: list[Path] = []
+    for given in inputs:
+        path = Path(given)
+        if given == STDIN:
+            files.append(SourceFile(Path(STDIN), "stdin"))
+        elif path.is_dir():
+            if _is_output(path, output):
+                raise InputError(f"{given}: the output folder cannot be summarized")
+            files += _files_in(path, path, output, skipped)
+        elif path.exists():
+            files.append(_explicit(path, path.name, output))
+        else:
+            files += _matches(given, output, skipped)
+    once: dict[str, SourceFile] = {}
+    for file in files:
+        once.setdefault(str(file.path.absolute()), file)  # the same path named twice; links are files of their own
+    files = list(once.values())
+    if not files:
+        kinds = (
+            f" (passed over: {', '.join(map(str, skipped[:3]))}{' …' if len(skipped) > 3 else ''})" if skipped else ""
+        )
+        raise InputError(f"nothing to summarize in {', '.join(inputs) or 'no input'}{kinds}")
+    is_one = len(files) == 1 and files[0].path == Path(inputs[0]) and not record_format(files[0].path)
+    return Inputs(tuple(files), tuple(skipped), is_one)
+
+
+def read_inputs(inputs: Inputs, document_column: str | None = None) -> Iterator[InputDocument]:
+    """Stream the documents of all files in order; what cannot be read is a document with an error."""
+    taken: set[str] = set()
+    for file in inputs.files:
+        for document in _documents(file, document_column):
+            name = _encodable(document.id)
+            number = 1
+            while name in taken:
+                number += 1
+                name = f"{_encodable(document.id)}#{number}"
+            taken.add(name)
+            yield InputDocument(name, _encodable(document.path), document.text, document.error)
+
+
+def count_documents(inputs: Inputs) -> int | None:
+    """How many documents there will be, where that can be told without reading everything twice; None elsewhere."""
+    total = 0
+    for file in inputs.files:
+        kind = record_format(file.path)
+        if kind is None:
+            total += 1
+            continue
+        if file.path.suffix.lower() != ".jsonl":
+            return None
+        try:
+            with file.path.open("rb") as lines:
+                total += sum(not line.isspace() for line in lines)
+        except OSError:  # said when it is read
+            total += 1
+    return total
+
+
+def _is_output(path: Path, output: Path | None) -> bool:
+    """Whether `path` is the output, in the output folder, or one of the files that are kept beside the output."""
+    if output is None:
+        return False
+    real, out = path.resolve(), output.resolve()
+    beside = [out.with_name(out.name + suffix) for suffix in (".part", ".part.json")]
+    return real in (*beside, out, out.with_name(f"{out.stem}.run.json")) or out in real.parents
+
+
+def _explicit(path: Path, name: str, output: Path | None) -> SourceFile:
+    if _is_output(path, output):
+        raise InputError(f"{path}: the output cannot be summarized")
+    return SourceFile(path, name)
+
+
+def _matches(pattern: str, output: Path | None, skipped: list[Path]) -> Iterator[SourceFile]:
+    """The files that a glob matches, called by their paths below its part without wildcards; folders are read too."""
+    found = [Path(match) for match in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207 (absolute ones too)
+    if not found:
+        raise InputError(f"{pattern}: no such file or folder")
+    parts = Path(pattern).parts
+    fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    base = Path(*parts[:fixed])
+    for path in found:
+        if _is_output(path, output):
+            continue
+        if path.is_dir():
+            if "**" not in parts:
+                yield from _files_in(path, base, output, skipped)
+        else:
+            yield SourceFile(path, path.relative_to(base).as_posix())
+
+
+def _files_in(
+    folder: Path, base: Path, output: Path | None, skipped: list[Path], ancestors: tuple[Path, ...] = ()
+) -> Iterator[SourceFile]:
+    ancestors = (*ancestors, folder.resolve())
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        skipped.append(folder)
+        return
+    for path in entries:
+        if path.name.startswith(".") or _is_output(path, output):
+            continue
+        if path.is_dir():
+            if path.resolve() not in ancestors:  # a link back up would never end
+                yield from _files_in(path, base, output, skipped, ancestors)
+        elif path.is_file() and (document_format(path) or record_format(path)):
+            yield SourceFile(path, path.relative_to(base).as_posix())
+        else:
+            skipped.append(path)
+
+
+def _documents(file: SourceFile, document_column: str | None) -> Iterator[InputDocument]:
+    path = str(file.path)
+    try:
+        if path == STDIN:
+            yield InputDocument(file.id, path, clean_text(decode_text(sys.stdin.buffer.read())))
+        elif record_format(file.path):
+            yield from _of_records(file, read_records(file.path), document_column)
+        else:
+            yield InputDocument(file.id, path, read_document(file.path).text)
+    except (InputError, OSError) as error:
+        yield InputDocument(file.id, path, error=" ".join(str(error).split()).removeprefix(f"{path}: "))
+
+
+def _of_records(file: SourceFile, records: Iterable[Record], document_column: str | None) -> Iterator[InputDocument]:
+    for number, record in enumerate(records, start=1):
+        names = [str(record.columns[name]) for name in ID_COLUMNS if record.columns.get(name) not in (None, "")]
+        name = names[0] if names else f"{file.id}:{number}"
+        if record.error is not None:
+            yield InputDocument(name, str(file.path), error=record.error)
+            continue
+        try:
+            column = find_column(record, document_column, DOCUMENT_COLUMNS, "--document-column")
+        except InputError as error:
+            yield InputDocument(name, str(file.path), error=str(error))
+            continue
+        value = record.columns[column]
+        if value is None or isinstance(value, (str, list)):
+            yield InputDocument(name, str(file.path), clean_text(text_of(value)))
+        else:
+            error = f"column {column} holds {type(value).__name__}, not text or a list of sentences"
+            yield InputDocument(name, str(file.path), error=error)
+
+
+def _encodable(text: str) -> str:
+    """A name without what UTF-8 cannot hold, such as the lone surrogates of a file name in another encoding."""
+    return text.encode("utf-8", "replace").decode("utf-8")
