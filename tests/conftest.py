@@ -1,6 +1,10 @@
 """Fixtures for all tests; they import the heavy libraries only where a test asks for them."""
 
+import os
+
 import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # on tiny tensors more threads only wait for each other
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from typing import Any, Literal
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
-MIXER_NAMES = ("fastformer", "full")
-
 
 @strict
 class SummarizerConfig(PreTrainedConfig):

@@ -1,0 +1,167 @@
+"""Model folders: what is saved comes back bit for bit, through every door of transformers."""
+
+import json
+
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors.torch import load_file
+from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM
+
+from summarizer.models import (
+    FastformerSummarizerForConditionalGeneration,
+    FastformerSummarizerModel,
+    SummarizerConfig,
+)
+from tests.tiny import VOCAB_SIZE, padded_batch, padded_labels, tiny_config, tiny_model
+
+EVERYTHING = {
+    "copy_mechanism": True,
+    "neighbor_kernel_size": 3,
+    "positions": "learned",
+    "normalize_embeddings": True,
+    "encoder_layers": 3,
+    "mixer_options": {"num_stages": 3, "share_query_value": False, "interaction": "concat", "output_projection": True},
+}
+
+
+def assert_same_weights(model, other):
+    assert model.state_dict().keys() == other.state_dict().keys()
+    for name, values in model.state_dict().items():
+        assert values.dtype == other.state_dict()[name].dtype, name
+        assert torch.equal(values, other.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("share_encoder_layers", [True, False])
+def test_a_saved_model_comes_back_bit_for_bit(tmp_path, share_encoder_layers, dtype):
+    model = tiny_model(share_encoder_layers=share_encoder_layers, **EVERYTHING).to(dtype)
+    assert model.get_input_embeddings().weight[model.config.pad_token_id].any()  # padding's row is saved too
+    model.save_pretrained(tmp_path)
+    loaded, report = AutoModelForSeq2SeqLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report.values()), report
+    assert type(loaded) is FastformerSummarizerForConditionalGeneration
+    assert loaded.dtype == dtype
+    assert not loaded.training
+    assert_same_weights(model, loaded)
+    assert {**loaded.config.to_dict(), "_name_or_path": ""} == model.config.to_dict()
+    batch, labels = padded_batch([9, 4]), padded_labels([3, 2])
+    assert torch.equal(model(**batch, labels=labels).logits, loaded(**batch, labels=labels).logits)
+    assert model.generate(**batch, max_new_tokens=4).equal(loaded.generate(**batch, max_new_tokens=4))
+
+
+def test_shared_and_tied_weights_are_saved_once_and_still_tied_after_loading(tmp_path):
+    tiny_model(share_encoder_layers=True, **EVERYTHING).save_pretrained(tmp_path)
+    names = load_file(tmp_path / "model.safetensors").keys()
+    assert [name for name in names if "shared" in name or "embed_tokens" in name or "lm_head" in name] == [
+        "model.shared.weight"
+    ]
+    assert not any("encoder.stack.layers.1" in name for name in names if "model.encoder" in name)
+    loaded = AutoModelForSeq2SeqLM.from_pretrained(tmp_path)
+    shared = loaded.model.shared.weight
+    for tied in (loaded.lm_head, loaded.model.encoder.embed_tokens, loaded.model.decoder.embed_tokens):
+        assert tied.weight is shared
+
+
+def test_a_model_of_half_precision_may_be_loaded_in_full_and_the_other_way_round(tmp_path):
+    model = tiny_model(**EVERYTHING).to(torch.bfloat16)
+    model.save_pretrained(tmp_path)
+    assert_same_weights(model.float(), AutoModelForSeq2SeqLM.from_pretrained(tmp_path, dtype=torch.float32))
+    model.save_pretrained(tmp_path)
+    assert_same_weights(model.to(torch.bfloat16), AutoModelForSeq2SeqLM.from_pretrained(tmp_path, dtype=torch.bfloat16))
+
+
+def test_configuration_and_bare_model_load_by_their_auto_classes(tmp_path):
+    model = tiny_model(**EVERYTHING)
+    model.save_pretrained(tmp_path)
+    config = AutoConfig.from_pretrained(tmp_path)
+    assert type(config) is SummarizerConfig
+    assert config.mixer_options == EVERYTHING["mixer_options"]
+    bare = AutoModel.from_pretrained(tmp_path)
+    assert type(bare) is FastformerSummarizerModel
+    assert_same_weights(model.model, bare)
+    bare.save_pretrained(tmp_path / "bare")
+    assert_same_weights(bare, AutoModel.from_pretrained(tmp_path / "bare"))
+    assert type(AutoModelForSeq2SeqLM.from_config(config)) is FastformerSummarizerForConditionalGeneration
+
+
+def test_the_vocabulary_can_grow(tmp_path):
+    model = tiny_model(**EVERYTHING)
+    batch = padded_batch([9, 4])
+    before = model(**batch, labels=padded_labels([3, 2])).logits
+    model.resize_token_embeddings(VOCAB_SIZE + 7, mean_resizing=False)
+    assert model.config.vocab_size == VOCAB_SIZE + 7
+    embeddings = {model.model.shared, model.model.encoder.embed_tokens, model.model.decoder.embed_tokens}
+    assert {module.weight for module in (*embeddings, model.lm_head)} == {model.model.shared.weight}
+    after = model(**batch, labels=padded_labels([3, 2])).logits
+    assert after.shape[-1] == VOCAB_SIZE + 7
+    torch.testing.assert_close(after[..., :VOCAB_SIZE].log_softmax(-1), before, rtol=1, atol=5)
+    model.save_pretrained(tmp_path)
+    loaded = AutoModelForSeq2SeqLM.from_pretrained(tmp_path)
+    assert_same_weights(model, loaded)
+    batch["input_ids"][0, 0] = VOCAB_SIZE + 6
+    assert loaded(**batch, labels=batch["input_ids"]).loss.isfinite()
+
+
+def test_initialisation_is_the_same_with_the_same_seed_and_leaves_nothing_unset():
+    def fresh(seed):
+        torch.manual_seed(seed)
+        return FastformerSummarizerForConditionalGeneration(tiny_config(**EVERYTHING))
+
+    model = fresh(0)
+    assert_same_weights(model, fresh(0))
+    assert not torch.equal(model.model.shared.weight, fresh(1).model.shared.weight)
+    for name, parameter in model.named_parameters():
+        assert parameter.isfinite().all(), name
+        assert parameter.abs().max() < 5, name
+        if name.endswith("weight") and "norm" not in name:
+            assert parameter.std() > 0.01, name
+
+
+def test_weights_absent_from_a_folder_are_initialised_and_reported(tmp_path):
+    tiny_model().save_pretrained(tmp_path)
+    options = {"copy_mechanism": True, "neighbor_kernel_size": 3}
+    model, report = AutoModelForSeq2SeqLM.from_pretrained(tmp_path, output_loading_info=True, **options)
+    assert {name.split(".")[0] for name in report["missing_keys"]} == {"copying", "model"}
+    assert all("copying" in name or "convolution" in name for name in report["missing_keys"])
+    for name in report["missing_keys"]:
+        parameter = model.get_parameter(name)
+        assert parameter.isfinite().all(), name
+        assert parameter.abs().max() < 5, name
+
+
+def test_from_options_names_an_unknown_key_and_the_choices():
+    with pytest.raises(ValueError, match=r"model\.mixxer: unknown key; choose from .*mixer, mixer_options"):
+        SummarizerConfig.from_options({"mixxer": "full"})
+    assert SummarizerConfig.from_options({"mixer": "full", "d_model": 64}).d_model == 64
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"d_model": 30}, "d_model=30 is no multiple of encoder_attention_heads=16"),
+        ({"d_model": 15, "encoder_attention_heads": 5, "decoder_attention_heads": 5}, "d_model=15 must be even"),
+        ({"neighbor_kernel_size": 4}, "neighbor_kernel_size=4 must be odd"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings=False"),
+        ({"norm": "middle"}, "norm"),
+        ({"positions": "rotary"}, "positions"),
+        ({"d_model": "256"}, "d_model"),
+        ({"copy_mechanism": 1.5}, "copy_mechanism"),
+    ],
+)
+def test_values_that_do_not_fit_are_named(options, message):
+    with pytest.raises((ValueError, StrictDataclassError), match=message):
+        SummarizerConfig.from_options(options)
+
+
+def test_an_unknown_mixer_is_named_when_the_model_is_made():
+    config = SummarizerConfig.from_options({"mixer": "fastfomer"})
+    with pytest.raises(ValueError, match="unknown mixer 'fastfomer'; choose from fastformer, full"):
+        FastformerSummarizerForConditionalGeneration(config)
+
+
+def test_the_saved_configuration_holds_only_plain_values(tmp_path):
+    tiny_config(**EVERYTHING).save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    assert saved["model_type"] == "fastformer_summarizer"
+    assert saved["mixer_options"] == EVERYTHING["mixer_options"]
