@@ -92,12 +92,17 @@ class DecoderLayer(GradientCheckpointingLayer):
         self,
         hidden_states: Tensor,
         mask: Tensor | None,
-        document: CrossAttentionCache,
+        document_keys: Tensor,
+        document_values: Tensor,
         document_mask: Tensor,
         cache: Cache | None = None,
     ) -> Tensor:
-        """hidden_states [R, T, d] → [R, T, d]; masks as in the attentions."""
+        """hidden_states [R, T, d] → [R, T, d]; keys and values as in CrossAttentionCache, masks as in the attentions.
+
+        Tensors of their own, since reentrant checkpointing sees no gradients through a data class.
+        """
         sublayer = self._sublayer
+        document = CrossAttentionCache(document_keys, document_values)
         hidden_states = sublayer(hidden_states, self.self_attention, self.self_attention_norm, mask, cache)
         hidden_states = sublayer(
             hidden_states, self.cross_attention, self.cross_attention_norm, document, document_mask
@@ -154,8 +159,9 @@ class DecoderStack(nn.Module):
         visible = document_mask | ~document_mask.any(dim=1, keepdim=True)  # finite for a document without tokens
         embeddings = embeddings + sinusoids(positions, self.d_model).to(embeddings.dtype)
         hidden_states = self.dropout(in_compute_dtype(embeddings))
-        for layer, layer_document in zip(self.layers, document, strict=True):
-            hidden_states = layer(hidden_states, mask, layer_document, visible[:, None, None, :], cache=cache)
+        visible = visible[:, None, None, :]
+        for layer, read in zip(self.layers, document, strict=True):
+            hidden_states = layer(hidden_states, mask, read.keys, read.values, visible, cache=cache)
         return self.final_norm(hidden_states)
 
 
