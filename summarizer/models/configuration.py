@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from huggingface_hub.dataclasses import strict
+from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
 
@@ -69,9 +70,20 @@ class SummarizerConfig(PreTrainedConfig):
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "SummarizerConfig":
-        """Build a configuration from a user's `model:` keys. Raises ValueError that names an unknown key."""
+        """Build a configuration from a user's `model:` keys.
+
+        Raises ValueError that names the key: unknown, of a wrong type, or not among its choices.
+        """
         own = [field.name for field in fields(cls) if field.name in cls.__annotations__]
         unknown = sorted(set(options) - set(own))
         if unknown:
             raise ValueError(f"model.{unknown[0]}: unknown key; choose from {', '.join(sorted(own))}")
-        return cls(**options)
+        whole = {
+            name: float(value)
+            for name, value in options.items()
+            if cls.__annotations__[name] is float and type(value) is int
+        }
+        try:
+            return cls(**{**options, **whole})
+        except StrictDataclassError as error:
+            raise ValueError(str(error.__cause__ or error)) from error

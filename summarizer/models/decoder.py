@@ -5,6 +5,7 @@ d = d_model, h heads, d_h = d / h.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -129,7 +130,8 @@ class DecoderStack(nn.Module):
 
     def read(self, document: Tensor) -> list[CrossAttentionCache]:
         """The keys and values of each layer for a document [B, N, d]."""
-        return [layer.cross_attention.read(document) for layer in self.layers]
+        attentions: list[Any] = [layer.cross_attention for layer in self.layers]
+        return [attention.read(document) for attention in attentions]
 
     def forward(
         self,
@@ -153,7 +155,7 @@ class DecoderStack(nn.Module):
         if target_mask is not None and target_mask.dim() == 4:
             mask = target_mask
         elif target_mask is not None or (past and length > 1):
-            mask = _causal_mask(positions, target_mask)
+            mask = _causal_mask(positions, past + length, target_mask)
         if mask is not None:  # positions count the real tokens: padding on the left changes nothing
             positions = mask[:, 0].sum(dim=-1) - 1
         visible = document_mask | ~document_mask.any(dim=1, keepdim=True)  # finite for a document without tokens
@@ -165,9 +167,8 @@ class DecoderStack(nn.Module):
         return self.final_norm(hidden_states)
 
 
-def _causal_mask(indices: Tensor, target_mask: Tensor | None) -> Tensor:
-    """[R or 1, 1, T, past + T] bool: a position sees itself and the real tokens before it."""
-    total = int(indices[-1]) + 1
+def _causal_mask(indices: Tensor, total: int, target_mask: Tensor | None) -> Tensor:
+    """[R or 1, 1, T, total = past + T] bool: the T indices see themselves and the real tokens before them."""
     causal = torch.arange(total, device=indices.device)[None, :] <= indices[:, None]
     if target_mask is None:
         return causal[None, None]

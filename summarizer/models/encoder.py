@@ -35,6 +35,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, inner_size: int, activation: str) -> None:
         super().__init__()
+        if activation not in ACT2FN:
+            raise ValueError(f"unknown activation_function '{activation}'; choose from {', '.join(sorted(ACT2FN))}")
         self.up = nn.Linear(d_model, inner_size)
         self.activation = ACT2FN[activation]
         self.down = nn.Linear(inner_size, d_model)

@@ -8,7 +8,7 @@ Shapes: B sequences, N tokens, d = d_model, h heads, d_h = d / h.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -105,11 +105,11 @@ class Fastformer(nn.Module):
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool, True = real token → [B, N, d]."""
-        stage = query = self._stage(self.query)
-        for index in range(len(self.keys) + 1):
-            if index > 0:
-                stage = self._interact(global_vector, self._stage(self.keys[index - 1]), index - 1)
-            global_vector = self._pool(hidden_states, mask, stage, index)  # equations 3 to 6
+        query = self._stage(self.query)
+        global_vector = self._pool(hidden_states, mask, query, 0)  # equations 3 and 4
+        for index, key in enumerate(self.keys):
+            stage = self._interact(global_vector, self._stage(key), index)
+            global_vector = self._pool(hidden_states, mask, stage, index + 1)  # equations 5 and 6
         value = query if self.value is None else self._stage(self.value)
         value = self._interact(global_vector, value, len(self.keys))
         length, d_model = hidden_states.shape[1:]
@@ -118,7 +118,7 @@ class Fastformer(nn.Module):
             return self._folded_output(hidden_states, query, value)
         return self._direct_output(hidden_states, query, value)
 
-    def _stage(self, projection: nn.Linear) -> Stage:
+    def _stage(self, projection: nn.Module) -> Stage:
         """The projection as a map of d rows, a head-shared one repeated for every head."""
         weight, bias = _linear_map(projection)
         repeats = self.num_heads * self.head_size // weight.shape[0]
@@ -185,7 +185,7 @@ class Fastformer(nn.Module):
         return output if self.output is None else self.output(output)
 
 
-def _linear_map(linear: nn.Module) -> tuple[Tensor, Tensor]:
+def _linear_map(linear: Any) -> tuple[Tensor, Tensor]:
     """Weight and bias of a linear layer; of one that peft or a quantizer has wrapped, whose own weight is not all."""
     weight, bias = linear.weight, linear.bias
     if type(linear) is not nn.Linear:
