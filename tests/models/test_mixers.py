@@ -78,6 +78,16 @@ def test_fastformer_equals_the_equations_in_float32(interaction, path):
     assert_same_outputs_and_gradients(module, references.fastformer, LENGTHS[path], 2e-5, torch.float32)
 
 
+def test_only_sequences_longer_than_twice_the_width_are_folded(monkeypatch):
+    module = make()
+    folded = []
+    output = module._folded_output
+    monkeypatch.setattr(module, "_folded_output", lambda x, *stages: folded.append(x.shape[1]) or output(x, *stages))
+    for lengths in ([2 * D_MODEL], [2 * D_MODEL + 1]):
+        module(*hidden_states_and_mask(lengths))
+    assert folded == [2 * D_MODEL + 1]
+
+
 @pytest.mark.parametrize("name", sorted(MIXERS))
 @pytest.mark.parametrize("lengths", [[1], [2], [3], [17], [1, 33, 2], [40, 5]])
 def test_every_mixer_equals_its_literal_version_at_any_length(name, lengths):
