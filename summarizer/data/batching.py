@@ -18,9 +18,10 @@ BUCKET_BATCHES = 50  # documents of about this many micro-batches are sorted by 
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """How documents become steps. `lengths` are source tokens; a micro-batch holds at most `tokens_per_batch`, padded."""
+    """How documents become steps. A micro-batch holds at most `tokens_per_batch` source tokens, padding included."""
 
-    lengths: Sequence[int]
+    lengths: Sequence[int]  # source tokens
+    target_lengths: Sequence[int]
     tokens_per_batch: int
     batches_per_step: int
     seed: int
@@ -28,18 +29,19 @@ class BatchPlan:
     def epoch(self, epoch: int) -> list[list[list[int]]]:
         """The steps of an epoch, each a list of micro-batches of document indices; the last one may be short.
 
-        Documents are shuffled by seed and epoch, sorted by length within large buckets, cut into micro-batches, and
+        Documents are shuffled by seed and epoch, sorted by length (source, then target) within large buckets, cut into micro-batches, and
         those shuffled again. A document longer than the budget makes a micro-batch of its own.
         """
         generator = np.random.default_rng([self.seed, epoch])
         order = generator.permutation(len(self.lengths))
-        lengths = np.asarray(self.lengths)
+        lengths, target_lengths = np.asarray(self.lengths), np.asarray(self.target_lengths)
         mean_length = max(1.0, float(lengths.mean()))
         bucket_size = max(1, int(BUCKET_BATCHES * self.tokens_per_batch / mean_length))
         batches: list[list[int]] = []
         for start in range(0, len(order), bucket_size):
             bucket = order[start : start + bucket_size]
-            bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
+            # Sources cut off at the limit are all as long: their targets' lengths then decide.
+            bucket = bucket[np.lexsort((target_lengths[bucket], lengths[bucket]))]
             batches += cut_by_tokens(bucket.tolist(), self.lengths, self.tokens_per_batch)
         shuffled = [batches[index] for index in generator.permutation(len(batches))]
         return [shuffled[i : i + self.batches_per_step] for i in range(0, len(shuffled), self.batches_per_step)]

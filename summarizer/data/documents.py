@@ -8,14 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from summarizer.columns import DOCUMENT_COLUMNS, SUMMARY_COLUMNS, find_column, id_of, text_of
 from summarizer.config import DataConfig
 from summarizer.data.text import clean_text
 from summarizer.files import RECORD_SUFFIXES, InputError, Record, hash_of_file, read_records, record_format
-
-DOCUMENT_COLUMNS = ("document", "article", "text", "body", "article_text")
-SUMMARY_COLUMNS = ("summary", "abstract", "highlights", "target", "abstract_text")
-ID_COLUMNS = ("id", "article_id")
-_SENTENCE_MARKERS = re.compile(r"</?S>")  # of the original PubMed and arXiv release
 
 
 @dataclass(frozen=True)
@@ -98,30 +94,15 @@ def read_pairs(source: PairSource, config: DataConfig, report: ReadReport) -> It
                 find_column(record, config.document_column, DOCUMENT_COLUMNS, "data.document_column"),
                 find_column(record, config.summary_column, SUMMARY_COLUMNS, "data.summary_column"),
             )
-        document, summary = (clean_text(text_of(record.columns.get(column))) for column in columns)
+        try:
+            document, summary = (clean_text(text_of(record.columns.get(column))) for column in columns)
+        except ValueError as error:
+            report.drop(f"a cell that {error}", record.location)
+            continue
         if not document or not summary:
             report.drop("empty document" if not document else "empty summary", record.location)
             continue
-        identifier = next((record.columns[name] for name in ID_COLUMNS if record.columns.get(name)), record.location)
-        yield Pair(str(identifier), document, summary)
-
-
-def find_column(record: Record, wanted: str | None, usual: tuple[str, ...], setting: str) -> str:
-    """The column to read: `wanted`, or the first of the `usual` ones. Raises InputError naming those that are there."""
-    for name in (wanted,) if wanted else usual:
-        if name in record.columns:
-            return name
-    looked_for = wanted or " or ".join(usual)
-    raise InputError(
-        f"{record.location}: no column {looked_for} (set {setting}); there are: {', '.join(record.columns)}"
-    )
-
-
-def text_of(value: Any) -> str:
-    """A cell as text: a list of sentences is joined by newlines, sentence markers are removed, anything else is empty."""
-    if isinstance(value, list):
-        value = "\n".join(str(item) for item in value)
-    return _SENTENCE_MARKERS.sub("", value) if isinstance(value, str) else ""
+        yield Pair(id_of(record) or record.location, document, summary)
 
 
 def _split_files(folder: Path, split: str) -> list[Path]:

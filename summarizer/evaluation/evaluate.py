@@ -21,10 +21,10 @@ from summarizer.evaluation.rouge import (
     score_pair,
     score_sentences,
 )
-from summarizer.evaluation.sentences import Split, split_sentences
 from summarizer.evaluation.statistics import Interval, bootstrap_intervals, mean
 from summarizer.evaluation.text_measures import TextMeasures, mean_measures, measure_text
 from summarizer.files import InputError, write_whole
+from summarizer.sentences import Split, split_sentences
 
 Intervals = dict[str, dict[str, Interval]]  # by ROUGE type, then by measure; 0..1
 

@@ -1,22 +1,24 @@
 """Predictions and references out of files, brought together by id or by line."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from summarizer.columns import (
+    DOCUMENT_COLUMNS,
+    ID_COLUMNS,
+    PREDICTION_COLUMNS,
+    SUMMARY_COLUMNS,
+    find_column,
+    id_of,
+    text_of,
+)
 from summarizer.files import InputError, Record, open_text, read_records, record_format
-
-ID_COLUMNS = ("id", "article_id")
-PREDICTION_COLUMNS = ("summary", "prediction", "generated_summary", "generated_text", "output")
-SUMMARY_COLUMNS = ("abstract", "highlights", "summary", "reference", "references", "abstract_text")
-DOCUMENT_COLUMNS = ("article", "document", "text", "body", "article_text")
 
 OnMismatch = Literal["error", "intersect"]
 _NAMED = 3  # ids that an error names
-_SENTENCE_MARKERS = re.compile(r"</?S>")  # of the original PubMed release
 
 
 @dataclass(frozen=True)
@@ -144,20 +146,14 @@ def _read_rows(
     for record in read_records(path):
         if record.error:
             raise InputError(f"{record.location}: {record.error}")
-        text_column = _find_column(record, column, usual, kind)
-        if text_column is None:
-            have = ", ".join(record.columns)
-            raise InputError(
-                f"{record.location}: no {kind} among its columns ({have}); expected one of {', '.join(usual)},"
-                f" or name it with --{kind}-column"
-            )
+        text_column = find_column(record, column, usual, f"--{kind}-column")
         document = None
-        if kind == "summary":
-            name = _find_column(record, document_column, DOCUMENT_COLUMNS, "document")
-            document = None if name is None else _as_text(record, name)
+        if kind == "summary" and (document_column or not record.columns.keys().isdisjoint(DOCUMENT_COLUMNS)):
+            name = find_column(record, document_column, DOCUMENT_COLUMNS, "--document-column")
+            document = _as_text(record, name)
         failed = kind == "prediction" and record.columns.get("status") == "failed"
         text = "" if failed else _as_text(record, text_column)
-        rows.append(_Row(_id_of(record), record.location, text, document, failed))
+        rows.append(_Row(id_of(record), record.location, text, document, failed))
         if (rows[-1].id is None) != (rows[0].id is None):
             raise InputError(f"{rows[-1 if rows[-1].id is None else 0].location}: has no id, while other rows have")
     return rows
@@ -180,34 +176,14 @@ def _read_lines(path: Path) -> list[_Row]:
     return rows
 
 
-def _find_column(record: Record, given: str | None, usual: Iterable[str], kind: str) -> str | None:
-    """The column that was asked for, or the only one there of the usual names; None if there is none of them."""
-    if given is not None:
-        if given not in record.columns:
-            raise InputError(f"{record.location}: no column '{given}'; it has {', '.join(record.columns)}")
-        return given
-    found = [name for name in usual if name in record.columns]
-    if len(found) > 1:
-        raise InputError(f"{record.location}: the {kind} may be any of {', '.join(found)}; choose with --{kind}-column")
-    return found[0] if found else None
-
-
-def _id_of(record: Record) -> str | None:
-    return next((str(value) for name in ID_COLUMNS if (value := record.columns.get(name)) not in (None, "")), None)
-
-
 def _as_text(record: Record, column: str) -> str:
-    """A column as text: null is empty, a list of sentences is joined, a sentence a line."""
-    value: Any = record.columns[column]
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
-        if column == "references" and len(value) > 1:
-            raise InputError(
-                f"{record.location}: {len(value)} references; one a document is supported"
-                " (name the column with --summary-column if they are the sentences of one)"
-            )
-        return "\n".join(_SENTENCE_MARKERS.sub("", sentence).strip() for sentence in value)
-    raise InputError(f"{record.location}: '{column}' is {type(value).__name__}, not text or a list of sentences")
+    value = record.columns[column]
+    if column == "references" and isinstance(value, list) and len(value) > 1:
+        raise InputError(
+            f"{record.location}: {len(value)} references; one a document is supported"
+            " (name the column with --summary-column if they are the sentences of one)"
+        )
+    try:
+        return text_of(value)
+    except ValueError as error:
+        raise InputError(f"{record.location}: '{column}' {error}") from error

@@ -13,9 +13,9 @@ from rouge_score.scoring import Score, fmeasure
 from rouge_score.tokenizers import Tokenizer
 
 from summarizer.evaluation.lcs import lcs_length, union_lcs_hits
-from summarizer.evaluation.sentences import Split, split_sentences
 from summarizer.evaluation.statistics import mean
 from summarizer.evaluation.tokenizers import TokenizerName, make_tokenizer
+from summarizer.sentences import Split, split_sentences
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 MEASURES = ("precision", "recall", "fmeasure")  # the fields of a Score, in order

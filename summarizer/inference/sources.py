@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from summarizer.data.documents import DOCUMENT_COLUMNS, ID_COLUMNS, find_column, text_of
+from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of
 from summarizer.data.readers import document_format, read_document
 from summarizer.data.text import clean_text, decode_text
 from summarizer.files import InputError, Record, read_records, record_format
@@ -174,8 +174,7 @@ def _documents(file: SourceFile, document_column: str | None) -> Iterator[InputD
 
 def _of_records(file: SourceFile, records: Iterable[Record], document_column: str | None) -> Iterator[InputDocument]:
     for number, record in enumerate(records, start=1):
-        names = [str(record.columns[name]) for name in ID_COLUMNS if record.columns.get(name) not in (None, "")]
-        name = names[0] if names else f"{file.id}:{number}"
+        name = id_of(record) or f"{file.id}:{number}"
         if record.error is not None:
             yield InputDocument(name, str(file.path), error=record.error)
             continue
@@ -184,12 +183,10 @@ def _of_records(file: SourceFile, records: Iterable[Record], document_column: st
         except InputError as error:
             yield InputDocument(name, str(file.path), error=str(error))
             continue
-        value = record.columns[column]
-        if value is None or isinstance(value, (str, list)):
-            yield InputDocument(name, str(file.path), clean_text(text_of(value)))
-        else:
-            error = f"column {column} holds {type(value).__name__}, not text or a list of sentences"
-            yield InputDocument(name, str(file.path), error=error)
+        try:
+            yield InputDocument(name, str(file.path), clean_text(text_of(record.columns[column])))
+        except ValueError as error:
+            yield InputDocument(name, str(file.path), error=f"column {column} {error}")
 
 
 def _encodable(text: str) -> str:

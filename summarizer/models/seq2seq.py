@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 from transformers import GenerationMixin, PreTrainedModel
 from transformers import initialization as init
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
@@ -22,9 +21,9 @@ from summarizer.models.decoder import CrossAttentionCache, DecoderStack
 from summarizer.models.encoder import EncoderStack, NeighborConvolution
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.models.precision import at_least_float32
+from summarizer.models.vocabulary import label_log_probabilities
 
 IGNORED = -100  # the label of padding
-LOSS_CHUNK = 2048  # target tokens that go through the vocabulary projection at a time
 
 
 @dataclass
@@ -357,29 +356,16 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
     ) -> Tensor:
         """Σ over real targets of −(1 − ε) log p(label) − ε mean_w log p_generate(w), at least float32.
 
-        Only real targets go through the vocabulary projection, LOSS_CHUNK at a time. Smoothing with copying spreads ε
-        over what is generated: a copied distribution has no support off the source.
+        Only real targets go through the vocabulary projection. Smoothing with copying spreads ε over what is
+        generated: a copied distribution has no support off the source.
         """
         real = labels != IGNORED
         flat_hidden, flat_labels = hidden_states[real], labels[real]
-        chunks = [
-            checkpoint(self._generation_terms, *pieces, use_reentrant=False)
-            if flat_labels.numel() > LOSS_CHUNK
-            else self._generation_terms(*pieces)
-            for pieces in zip(flat_hidden.split(LOSS_CHUNK), flat_labels.split(LOSS_CHUNK), strict=True)
-        ]
-        label_term, uniform_term = (torch.cat(terms) for terms in zip(*chunks, strict=True))
+        label_term, uniform_term = label_log_probabilities(flat_hidden, self.lm_head, flat_labels)
         if self.copying is not None and source is not None:
             generated = label_term.new_zeros(labels.shape).masked_scatter(real, label_term)
             label_term = self.copying.target_log_probabilities(hidden_states, source, labels, generated)[real]
         return -((1 - label_smoothing) * label_term + label_smoothing * uniform_term).sum()
-
-    def _generation_terms(self, hidden_states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """log p_generate of each label [M], and its mean over the vocabulary [M], for hidden_states [M, d]."""
-        logits = at_least_float32(self.lm_head(hidden_states))
-        normalizer = torch.logsumexp(logits, dim=-1)
-        label_logits = logits.gather(-1, labels[:, None]).squeeze(-1)
-        return label_logits - normalizer, logits.mean(dim=-1) - normalizer
 
     def _expand_inputs_for_generation(
         self,

@@ -91,7 +91,13 @@ class _Run:
         self.training_data, self.validation_data = training_data, validation_data
         self.num_processes = accelerator.num_processes
         per_step = max(self.settings.batches_per_step, self.num_processes)  # nobody may stay without work
-        self.plan = BatchPlan(training_data.source_lengths, self.settings.tokens_per_batch, per_step, config.seed)
+        self.plan = BatchPlan(
+            training_data.source_lengths,
+            training_data.target_lengths,
+            self.settings.tokens_per_batch,
+            per_step,
+            config.seed,
+        )
         model = make_model(config, tokenizer)
         self.num_parameters = model.num_parameters()
         self.model, self.optimizer = accelerator.prepare(model, make_optimizer(model, self.settings))

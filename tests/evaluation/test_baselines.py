@@ -5,7 +5,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from summarizer.evaluation.baselines import document_sentences, is_heading, lead, oracle, random_sentences
 from summarizer.evaluation.rouge import ROUGE_TYPES, score_sentences
-from summarizer.evaluation.sentences import split_sentences
+from summarizer.sentences import split_sentences
 from summarizer.evaluation.statistics import mean
 from summarizer.evaluation.tokenizers import make_tokenizer
 

@@ -5,7 +5,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from summarizer.evaluation.lcs import lcs_length
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings, score_pair, score_sentences, score_texts
-from summarizer.evaluation.sentences import split_sentences
+from summarizer.sentences import split_sentences
 from summarizer.evaluation.tokenizers import DefaultTokenizer, make_tokenizer
 
 SCORER = RougeScorer(list(ROUGE_TYPES), use_stemmer=True)

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from summarizer.models import seq2seq
+from summarizer.models import seq2seq, vocabulary
 from tests import references
 from tests.tiny import VOCAB_SIZE, padded_batch, padded_labels, randomize, tiny_config, tiny_model
 
@@ -136,7 +136,7 @@ def test_loss_and_gradients_do_not_depend_on_the_chunks_of_the_vocabulary_projec
     model = tiny_model(copy_mechanism=copying).double().train()
     losses, grads = [], []
     for chunk in (1000, 4, 1):
-        monkeypatch.setattr(seq2seq, "LOSS_CHUNK", chunk)
+        monkeypatch.setattr(vocabulary, "CHUNK", chunk)
         losses.append(model(**batch, labels=labels, label_smoothing=0.1).loss)
         grads.append(gradients(losses[-1], model))
     assert_close(losses, losses[:1] * 3)

@@ -1,4 +1,4 @@
-from summarizer.evaluation.sentences import split_sentences
+from summarizer.sentences import split_sentences
 
 TEXT = "Dr. Smith et al. saw 3.5 mg (Fig. 2). It worked.\n\nA heading\nthird line.  lower case."
 

@@ -1,0 +1,15 @@
+# Sourced by the other scripts: a virtual environment in .venv with the project and the given extras, as CI proved it.
+# Usage: . scripts/environment.sh EXTRAS     (PYTHON=… chooses the interpreter, Python 3.10 or later)
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+if [ ! -x .venv/bin/python ]; then
+  echo "Making a virtual environment in .venv"
+  "${PYTHON:-python3}" -m venv .venv || exit 1
+fi
+. .venv/bin/activate
+wanted="$1 $(cat pyproject.toml constraints.txt | cksum)"
+if [ "$(cat .venv/installed 2>/dev/null)" != "$wanted" ]; then
+  echo "Installing fastformer-summarizer[$1] (several hundred megabytes on a fresh machine)"
+  python -c 'import sys; sys.exit("Python 3.10 or later is needed, not " + sys.version) if sys.version_info < (3, 10) else 0' || exit 1
+  pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$1]" || exit 1
+  echo "$wanted" > .venv/installed
+fi

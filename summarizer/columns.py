@@ -1,0 +1,42 @@
+"""The usual names of columns that hold documents, summaries and ids, and their cells as text."""
+
+import re
+from typing import Any
+
+from summarizer.files import InputError, Record
+
+DOCUMENT_COLUMNS = ("document", "article", "text", "body", "article_text")
+SUMMARY_COLUMNS = ("summary", "abstract", "highlights", "reference", "references", "target", "abstract_text")
+PREDICTION_COLUMNS = ("summary", "prediction", "generated_summary", "generated_text", "output")
+ID_COLUMNS = ("id", "article_id")
+_SENTENCE_MARKERS = re.compile(r"</?S>")  # of the original PubMed and arXiv release
+
+
+def find_column(record: Record, wanted: str | None, usual: tuple[str, ...], setting: str) -> str:
+    """The column to read: `wanted`, or the first of the `usual` ones. Raises InputError naming those that are there."""
+    for name in (wanted,) if wanted else usual:
+        if name in record.columns:
+            return name
+    looked_for = wanted or " or ".join(usual)
+    raise InputError(
+        f"{record.location}: no column {looked_for} (set {setting}); there are: {', '.join(record.columns)}"
+    )
+
+
+def text_of(value: Any) -> str:
+    """A cell as text: null is empty, a list of sentences is a sentence a line without its markers.
+
+    Raises ValueError for a cell of another kind.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return _SENTENCE_MARKERS.sub("", value)
+    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+        return "\n".join(_SENTENCE_MARKERS.sub("", sentence).strip() for sentence in value)
+    raise ValueError(f"holds {type(value).__name__}, not text or a list of sentences")
+
+
+def id_of(record: Record) -> str | None:
+    """The record's own id, or None."""
+    return next((str(value) for name in ID_COLUMNS if (value := record.columns.get(name)) not in (None, "")), None)
