@@ -190,5 +190,25 @@ def summarize(
         raise typer.Exit(1 if report.counts["failed"] else 0)
 
 
+@app.command("tokenizer")
+def train_tokenizer(
+    data: Annotated[
+        list[str], typer.Argument(help="Training pairs: .jsonl, .csv, .parquet, folders (their train* files), globs.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    vocab_size: Annotated[int, typer.Option(min=300, help="Pieces, the 256 bytes included.")] = 12_000,
+    max_examples: Annotated[int, typer.Option(min=1, help="Pairs to learn from, of each input.")] = 20_000,
+    document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
+    summary_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
+) -> None:
+    """Train a SentencePiece tokenizer on training pairs; AutoTokenizer loads the folder."""
+    from summarizer.config import DataConfig
+    from summarizer.data.tokenizer import train_from_pairs
+
+    config = DataConfig(document_column=document_column, summary_column=summary_column)
+    for line in train_from_pairs(data, output, vocab_size, max_examples, config):
+        print(line, file=sys.stderr)
+
+
 if __name__ == "__main__":
     main()

@@ -23,6 +23,7 @@ class DataConfig:
     tokenizer: str | None = None  # a folder, a hub id or "default"; None: that of `pretrained`, or "default"
     max_source_tokens: int | None = None  # None: the whole document
     max_target_tokens: int = 512
+    sentence_per_line: bool = True  # each sentence of a document on a line of its own, in training and in use
     max_train_examples: int | None = None
     max_validation_examples: int | None = None
     cache_dir: str = "cache"

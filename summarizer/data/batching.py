@@ -29,8 +29,8 @@ class BatchPlan:
     def epoch(self, epoch: int) -> list[list[list[int]]]:
         """The steps of an epoch, each a list of micro-batches of document indices; the last one may be short.
 
-        Documents are shuffled by seed and epoch, sorted by length (source, then target) within large buckets, cut into micro-batches, and
-        those shuffled again. A document longer than the budget makes a micro-batch of its own.
+        Documents are shuffled by seed and epoch, sorted by length (source, then target) within large buckets, cut into
+        micro-batches, and those shuffled again. A document longer than the budget makes a micro-batch of its own.
         """
         generator = np.random.default_rng([self.seed, epoch])
         order = generator.permutation(len(self.lengths))

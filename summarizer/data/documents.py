@@ -70,7 +70,7 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> P
         elif path.is_file():
             found = [path]
         else:
-            found = sorted(Path(match) for match in glob.glob(entry, recursive=True) if Path(match).is_file())
+            found = sorted(filter(Path.is_file, map(Path, glob.glob(entry, recursive=True))))  # noqa: PTH207 (absolute ones too)
         if not found and len(entries) == 1 and re.fullmatch(r"[\w.-]+/[\w.-]+", entry) and record_format(path) is None:
             return PairSource(split, hub_id=entry, hub_name=hub_name)
         if not found:

@@ -6,6 +6,7 @@ from typing import Any
 
 from summarizer.data.text import clean_text
 from summarizer.files import InputError
+from summarizer.sentences import split_sentences
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,14 @@ class Source:
 class SourceEncoder:
     """Encodes documents for one model: `prompt`, text and special tokens, at most `max_tokens` of them together.
 
-    The text's tail is dropped where the limit asks for it; what the tokenizer adds at the ends always stays.
+    The text's tail is dropped where the limit asks for it; what the tokenizer adds at the ends always stays. With
+    `sentence_per_line` each sentence is a line, as it was when a model of ours was trained.
     """
 
-    def __init__(self, tokenizer: Any, max_tokens: int | None = None, prompt: str = "") -> None:
+    def __init__(
+        self, tokenizer: Any, max_tokens: int | None = None, prompt: str = "", sentence_per_line: bool = False
+    ) -> None:
+        self._sentence_per_line = sentence_per_line
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
         probe = encode_text(tokenizer, "a")
@@ -38,7 +43,7 @@ class SourceEncoder:
     def encode(self, document: str | Sequence[int]) -> Source:
         """Encode a text, cleaned, or ids with or without the tokenizer's special tokens."""
         if isinstance(document, str):
-            return self._frame(encode_text(self._tokenizer, clean_text(document)))
+            return self.encode_many([clean_text(document)])[0]
         ids = list(document)
         for added in (self._opening, self._prompt):
             if added and ids[: len(added)] == added:
@@ -49,6 +54,8 @@ class SourceEncoder:
 
     def encode_many(self, texts: Sequence[str]) -> list[Source]:
         """Encode clean texts together, faster than one by one."""
+        if self._sentence_per_line:
+            texts = ["\n".join(split_sentences(text)) for text in texts]
         return [self._frame(ids) for ids in encode_texts(self._tokenizer, texts)]
 
     def _frame(self, text_ids: list[int]) -> Source:

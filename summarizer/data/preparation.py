@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from summarizer.files import InputError, write_json, write_whole
 if TYPE_CHECKING:
     import datasets
 
-FORMAT_VERSION = 1  # raise it when what is stored changes
+FORMAT_VERSION = 2  # raise it when what is stored changes
 PAIRS_AT_A_TIME = 256
 
 
@@ -43,9 +44,9 @@ class PreparedData:
         if report["dropped"]:
             lines.append("dropped: " + "; ".join(report["dropped"]))
         for side in ("source", "target"):
-            if report[f"truncated_{side}"]:
+            if report[f"truncated_{side}s"]:
                 lines.append(
-                    f"truncated {side}s: {report[f'truncated_{side}']:,} to {report[f'max_{side}_tokens']:,} tokens "
+                    f"truncated {side}s: {report[f'truncated_{side}s']:,} to {report[f'max_{side}_tokens']:,} tokens "
                     f"({report[f'dropped_{side}_tokens']:,} tokens dropped in all)"
                 )
         return lines
@@ -73,7 +74,7 @@ def prepare(entries: list[str], split: str, config: DataConfig, tokenizer: Any, 
 
 def _cache_key(source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None) -> str:
     settings = asdict(config)
-    relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens")
+    relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens", "sentence_per_line")
     parts = {
         "version": FORMAT_VERSION,
         "content": source.fingerprint(),
@@ -111,17 +112,15 @@ def _write_arrow(
     )
     read = ReadReport()
     pairs = itertools.islice(read_pairs(source, config, read), limit)
-    sources = SourceEncoder(tokenizer, config.max_source_tokens)
+    sources = SourceEncoder(tokenizer, config.max_source_tokens, sentence_per_line=config.sentence_per_line)
     targets = SourceEncoder(tokenizer, config.max_target_tokens)
-    totals = dict.fromkeys(
-        ("pairs", "truncated_source", "truncated_target", "dropped_source_tokens", "dropped_target_tokens"), 0
-    )
+    totals: Counter[str] = Counter()
     with write_whole(arrow, "wb") as file, pa.ipc.new_stream(file, schema) as writer:
         for batch in _batched(pairs, PAIRS_AT_A_TIME):
             columns = _tokenize(batch, sources, targets)
             totals["pairs"] += len(batch)
             for side in ("source", "target"):
-                totals[f"truncated_{side}"] += sum(dropped > 0 for dropped in columns[f"dropped_{side}"])
+                totals[f"truncated_{side}s"] += sum(dropped > 0 for dropped in columns[f"dropped_{side}"])
                 totals[f"dropped_{side}_tokens"] += sum(columns[f"dropped_{side}"])
             writer.write_batch(pa.record_batch(columns, schema=schema))
         if not totals["pairs"]:

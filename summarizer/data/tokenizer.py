@@ -1,7 +1,8 @@
 """The tokenizer: SentencePiece unigram with byte fallback, trained here, saved so that AutoTokenizer loads it."""
 
+import itertools
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import sentencepiece
@@ -9,8 +10,42 @@ from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, 
 from tokenizers.models import Unigram
 from transformers import PreTrainedTokenizerFast
 
+from summarizer.config import DataConfig
+from summarizer.data.documents import ReadReport, find_pairs, read_pairs
+from summarizer.files import InputError
+
 PAD, UNKNOWN, BEGIN, END, MASK = "<pad>", "<unk>", "<s>", "</s>", "<mask>"
 NO_LIMIT = int(1e30)  # transformers' own mark of a tokenizer without a maximum length
+
+
+def train_from_pairs(
+    entries: list[str], output: Path, vocab_size: int, max_examples: int, config: DataConfig
+) -> list[str]:
+    """Train on the first `max_examples` training pairs of each entry and write the folder; returns what to say of it.
+
+    Raises InputError when a file has the name of a validation or test split, or the texts are too few.
+    """
+    report = ReadReport()
+    sources = [find_pairs([entry], "train") for entry in entries]
+    for path in (path for source in sources for path in source.files):
+        if path.name.startswith(("test", "val", "dev")):
+            raise InputError(f"{path}: a tokenizer must not have seen validation or test data")
+    counts = [0] * len(sources)
+
+    def texts() -> Iterator[str]:
+        for index, source in enumerate(sources):
+            for pair in itertools.islice(read_pairs(source, config, report), max_examples):
+                counts[index] += 1
+                yield pair.document
+                yield pair.summary
+
+    try:
+        tokenizer = train_tokenizer(texts(), vocab_size)
+    except ValueError as error:
+        raise InputError(" ".join(str(error).split())) from error
+    tokenizer.save_pretrained(output)
+    learned = ", ".join(f"{count:,} pairs of {entry}" for count, entry in zip(counts, entries, strict=True))
+    return [*report.lines(), f"{output}: {len(tokenizer):,} pieces, learned from {learned}"]
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int, num_threads: int = 2) -> PreTrainedTokenizerFast:

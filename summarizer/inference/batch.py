@@ -18,6 +18,7 @@ from summarizer.inference.progress import BatchProgress
 from summarizer.inference.settings import Summary, SummarySettings
 from summarizer.inference.sources import InputDocument, count_documents, find_inputs, read_inputs
 from summarizer.inference.summarizer import Summarizer, resolve_model
+from summarizer.memory import keep_freed_memory
 
 _NOT_FOLDERS = (".json", ".csv", ".parquet", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
 _SHOWN_FAILURES = 5
@@ -73,6 +74,7 @@ def summarize_files(
     """
     options = options or BatchOptions()
     started = time.monotonic()
+    keep_freed_memory()
     records_path = _records_path(output)
     found = find_inputs(inputs, Path(output) if output else None)
     report = BatchReport()

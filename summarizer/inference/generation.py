@@ -71,7 +71,11 @@ def generate_in_batches(
     """
     settings = settings or SummarySettings()
     writer = _SummaryWriter(model, tokenizer, settings)
-    encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model))
+    limit, sentence_per_line = (
+        source_limit(model, tokenizer, settings),
+        getattr(model.config, "sentence_per_line", False),
+    )
+    encoder = SourceEncoder(tokenizer, limit, _prompt(model), sentence_per_line)
     return _finished_batches(writer, encoder, documents, settings.tokens_per_batch)
 
 

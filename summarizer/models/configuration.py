@@ -46,6 +46,7 @@ class SummarizerConfig(PreTrainedConfig):
     normalize_embeddings: bool = False  # LayerNorm after adding positions, as in the authors' code
     scale_embedding: bool = True  # times √d_model, so that sinusoids do not drown the tokens
     copy_mechanism: bool = False
+    sentence_per_line: bool = True  # how its documents are laid out before they are tokenised
     layer_norm_eps: float = 1e-5
 
     is_encoder_decoder: bool = True

@@ -96,15 +96,14 @@ class SummarizerEncoder(SummarizerPreTrainedModel):
         **kwargs: Any,
     ) -> DocumentOutput:
         """input_ids [B, N] (or inputs_embeds [B, N, d]), attention_mask [B, N] → hidden states and ids."""
-        if inputs_embeds is None:
-            if input_ids is None:
-                raise ValueError("give input_ids or inputs_embeds")
-            inputs_embeds = self.embed_tokens(input_ids) * self.embed_scale
+        if input_ids is None and inputs_embeds is None:
+            raise ValueError("give input_ids or inputs_embeds")
+        embeddings: Tensor = self.embed_tokens(input_ids) * self.embed_scale if inputs_embeds is None else inputs_embeds
         if attention_mask is None:
-            attention_mask = torch.ones(inputs_embeds.shape[:2], dtype=torch.bool, device=inputs_embeds.device)
+            attention_mask = torch.ones(embeddings.shape[:2], dtype=torch.bool, device=embeddings.device)
         mask = attention_mask.bool()
         collected: list[Tensor] | None = [] if output_hidden_states else None
-        hidden_states = self.stack(inputs_embeds, mask, collected)
+        hidden_states = self.stack(embeddings, mask, collected)
         return DocumentOutput(
             last_hidden_state=hidden_states,
             hidden_states=None if collected is None else (*collected, hidden_states),
@@ -196,7 +195,7 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         decoder_input_ids: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
         encoder_outputs: Any = None,
-        cache: Cache | None = None,
+        cache: EncoderDecoderCache | None = None,
         inputs_embeds: Tensor | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
@@ -224,12 +223,12 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         decoder_input_ids: Tensor | None,
         decoder_attention_mask: Tensor | None,
         encoder_outputs: Any,
-        cache: Cache | None,
+        cache: EncoderDecoderCache | None,
         inputs_embeds: Tensor | None,
         decoder_inputs_embeds: Tensor | None,
         use_cache: bool | None,
         output_hidden_states: bool | None,
-    ) -> tuple[DocumentOutput, Tensor, Cache | None]:
+    ) -> tuple[DocumentOutput, Tensor, EncoderDecoderCache | None]:
         """The read document, the decoder's hidden states [R, T, d], and the cache."""
         if encoder_outputs is None:
             encoder_outputs = self.encoder(
@@ -276,8 +275,8 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """Labels [B, T] shifted right behind the start token, padding in place of ignored labels."""
         shifted = labels.roll(1, dims=-1)
-        shifted[:, 0] = self.config.decoder_start_token_id
-        return shifted.masked_fill(shifted == IGNORED, self.config.pad_token_id)
+        shifted[:, 0] = int(self.config.decoder_start_token_id or 0)
+        return shifted.masked_fill(shifted == IGNORED, int(self.config.pad_token_id or 0))
 
     @deprecate_kwarg("past_key_values", "6.0.0", new_name="cache")
     def forward(
@@ -287,7 +286,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         decoder_input_ids: Tensor | None = None,
         decoder_attention_mask: Tensor | None = None,
         encoder_outputs: Any = None,
-        cache: Cache | None = None,
+        cache: EncoderDecoderCache | None = None,
         inputs_embeds: Tensor | None = None,
         decoder_inputs_embeds: Tensor | None = None,
         labels: Tensor | None = None,
@@ -336,13 +335,10 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         if self.copying is None:
             return None
         if document.copy_source is None:
-            if document.source_ids is None or document.source_mask is None:
-                raise ValueError(
-                    "copying needs the source's input_ids; hidden states or embeddings alone are not enough"
-                )
-            document.copy_source = self.copying.read(
-                document.last_hidden_state, document.source_ids, document.source_mask
-            )
+            hidden_states, ids, mask = document.last_hidden_state, document.source_ids, document.source_mask
+            if hidden_states is None or ids is None or mask is None:
+                raise ValueError("copying needs the source's input_ids; hidden states alone are not enough")
+            document.copy_source = self.copying.read(hidden_states, ids, mask)
         return document.copy_source
 
     def _logits(self, hidden_states: Tensor, source: CopySource | None) -> Tensor:
@@ -367,7 +363,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             label_term = self.copying.target_log_probabilities(hidden_states, source, labels, generated)[real]
         return -((1 - label_smoothing) * label_term + label_smoothing * uniform_term).sum()
 
-    def _expand_inputs_for_generation(
+    def _expand_inputs_for_generation(  # pyright: ignore  (GenerationMixin types its `self` as a protocol)
         self,
         expand_size: int = 1,
         is_encoder_decoder: bool = False,
@@ -379,7 +375,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         attention_mask = model_kwargs.pop("attention_mask", None)
         document = self.model.read_document(encoder_outputs, attention_mask)
         self._copy_source(document)
-        input_ids, model_kwargs = super()._expand_inputs_for_generation(
+        input_ids, model_kwargs = super()._expand_inputs_for_generation(  # pyright: ignore
             expand_size=expand_size, is_encoder_decoder=False, input_ids=input_ids, **model_kwargs
         )
         return input_ids, {**model_kwargs, "encoder_outputs": document}

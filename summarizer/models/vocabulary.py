@@ -37,8 +37,9 @@ class LabelLogProbabilities(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_label: Tensor, grad_mean: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:  # pyright: ignore  (as torch documents it)
         """∂ log p_label / ∂ logits = onehot(label) − p, and of the mean 1/V − p."""
+        grad_label, grad_mean = grads
         hidden, weight, labels, normalizer = ctx.saved_tensors
         cast_hidden, cast_weight = hidden.to(ctx.dtype), weight.to(ctx.dtype)
         grad_sum = grad_label + grad_mean

@@ -39,7 +39,7 @@ It may repeat itself, state what its source does not, or miss what matters: chec
 
 
 def make_card(config: RunConfig, text: str, step: int, sizes: dict[str, int], metrics: dict[str, float]) -> str:
-    """The card in Markdown; `text` is the resolved configuration, `sizes` has parameters, documents, validation_documents.
+    """The card in Markdown. `text` is the configuration; `sizes` has parameters, documents, validation_documents.
 
     Paths of the machine stay out of it: only the last part of each data file's name is shown.
     """

@@ -76,7 +76,7 @@ def prune_checkpoints(folder: Path, keep: int) -> None:
 
 
 def save_model_folder(path: Path, model: Any, tokenizer: Any, card: str) -> None:
-    """Write a plain Hugging Face model folder: weights, configurations, tokenizer and model card, whole or not at all."""
+    """Write a plain Hugging Face model folder (weights, configurations, tokenizer, model card), whole or not at all."""
 
     def write(aside: Path) -> None:
         model.save_pretrained(aside)

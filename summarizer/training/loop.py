@@ -18,11 +18,13 @@ import yaml
 from accelerate import Accelerator
 from torch import Tensor
 from torch.utils.data import DataLoader
+from transformers.utils.logging import disable_progress_bar
 
 from summarizer.config import RunConfig, to_yaml
 from summarizer.data.batching import IGNORED, BatchPlan, collate, share_of
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.files import InputError, write_whole
+from summarizer.memory import keep_freed_memory
 from summarizer.training.card import make_card, without_paths
 from summarizer.training.checkpoint import (
     TrainingState,
@@ -32,6 +34,7 @@ from summarizer.training.checkpoint import (
     save_checkpoint,
     save_model_folder,
 )
+from summarizer.training.distributed import sum_over_processes
 from summarizer.training.loss import num_target_tokens, summed_loss
 from summarizer.training.optim import learning_rate_at, make_optimizer, set_learning_rate
 from summarizer.training.progress import RunLog
@@ -46,6 +49,8 @@ class TrainingError(InputError):
 def train(config: RunConfig) -> Path:
     """Train by `config` and return the run folder. Raises InputError (one clear line) for what cannot be done."""
     folder = Path(config.output_dir, config.name)
+    keep_freed_memory()
+    disable_progress_bar()  # transformers' own, for every file that is written
     accelerator = _make_accelerator(config, folder)
     checkpoints = complete_checkpoints(folder / "checkpoints")
     if checkpoints and not config.resume:
@@ -66,7 +71,7 @@ def train(config: RunConfig) -> Path:
 def _make_accelerator(config: RunConfig, folder: Path) -> Accelerator:
     accelerator = Accelerator(
         mixed_precision=config.training.mixed_precision,
-        log_with=config.training.trackers or None,
+        log_with=list(config.training.trackers) or None,
         project_dir=folder,
     )
     if config.training.trackers:
@@ -191,22 +196,13 @@ class _Run:
         """One optimizer step over this process's micro-batches; returns the step's statistics over all processes."""
         accelerator = self.accelerator
         tensors = [self._tensors(rows) for rows in micro_batches]
-        counts = torch.tensor(
-            [
-                sum(num_target_tokens(batch) for batch in tensors),
-                sum(
-                    int(batch["attention_mask"].sum())
-                    for batch, rows in zip(tensors, micro_batches, strict=True)
-                    if rows
-                ),
-                sum(map(len, micro_batches)),
-                self.stop_signal,
-            ],
-            dtype=torch.float64,
+        own_target_tokens = sum(map(num_target_tokens, tensors))
+        own_source_tokens = sum(len(row["input_ids"]) for rows in micro_batches for row in rows)
+        own_documents = sum(map(len, micro_batches))
+        target_tokens, source_tokens, documents, stop = sum_over_processes(
+            accelerator, [own_target_tokens, own_source_tokens, own_documents, self.stop_signal]
         )
-        counts = accelerator.reduce(counts.float().to(accelerator.device))
-        target_tokens, source_tokens, documents, stop = counts.tolist()
-        loss_sum = torch.zeros((), device=accelerator.device)
+        own_loss = 0.0
         for index, batch in enumerate(tensors):
             self._seed_dropout(index)
             is_last = index == len(tensors) - 1
@@ -214,11 +210,11 @@ class _Run:
                 loss = summed_loss(self.model, batch, self.settings.label_smoothing)
                 # Processes' gradients are averaged: times their number, it is the sum over all target tokens.
                 accelerator.backward(loss * (self.num_processes / target_tokens))
-            loss_sum += loss.detach()
+            own_loss += float(loss.detach())
         learning_rate = learning_rate_at(self.state.step, self.settings)
         set_learning_rate(self.optimizer, learning_rate)
         norm = accelerator.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
-        mean_loss = float(accelerator.reduce(loss_sum)) / target_tokens
+        mean_loss = sum_over_processes(accelerator, [own_loss])[0] / target_tokens
         self._check_finite(mean_loss, float(norm) if norm is not None else 0.0, micro_batches)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -348,7 +344,7 @@ class _Window:
 
 
 class _caught_signals:  # noqa: N801 (used as a `with` statement reads)
-    """While it lasts, SIGTERM and Ctrl-C end the run after the current step, with a checkpoint; a second one at once."""
+    """While it lasts, SIGTERM or Ctrl-C ends the run after the current step, with a checkpoint; another, at once."""
 
     def __init__(self, run: _Run) -> None:
         self.run = run

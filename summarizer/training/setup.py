@@ -27,14 +27,12 @@ def make_model(config: RunConfig, tokenizer: Any) -> Any:
     New weights follow from the seed. Raises InputError for settings that do not fit.
     """
     torch.manual_seed(config.seed)
-    if config.pretrained is None:
-        model = _new_model(config, tokenizer)
-    else:
-        model = _pretrained_model(config)
+    model = _new_model(config, tokenizer) if config.pretrained is None else _pretrained_model(config)
     if config.training.initial_embeddings is not None:
         _copy_embeddings(model, config.training.initial_embeddings)
     if config.training.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
+    model.config.sentence_per_line = config.data.sentence_per_line
     model.generation_config = make_generation_config(model, config.generation)
     return model
 
@@ -86,7 +84,7 @@ def _pretrained_model(config: RunConfig) -> Any:
 
 
 def _copy_embeddings(model: Any, name: str) -> None:
-    """Take the token embeddings of another model with the same vocabulary, scaled to the spread that is expected here."""
+    """Take the token embeddings of another model with the same vocabulary, scaled to the spread of the own ones."""
     try:
         donor = AutoModel.from_pretrained(resolve_model(name), use_safetensors=True)
     except (OSError, ValueError, KeyError) as error:

@@ -12,6 +12,7 @@ from summarizer.data.preparation import PreparedData
 from summarizer.evaluation.rouge import score_texts
 from summarizer.inference.generation import generate_summaries
 from summarizer.inference.settings import SummarySettings
+from summarizer.training.distributed import sum_over_processes
 from summarizer.training.loss import num_target_tokens, summed_loss
 
 
@@ -21,19 +22,19 @@ def validation_loss(
     """The mean loss per target token, each document counted once, whatever the number of processes."""
     by_length = sorted(range(len(data)), key=lambda index: data.source_lengths[index])
     batches = cut_by_tokens(by_length, data.source_lengths, config.tokens_per_batch)
-    totals = torch.zeros(2, dtype=torch.float64)
+    loss_sum, num_tokens = 0.0, 0
     # The bare model: processes with fewer batches than others must not wait inside DistributedDataParallel.
     bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
     bare.eval()
     with torch.no_grad(), accelerator.autocast():
         for batch in batches[accelerator.process_index :: accelerator.num_processes]:
             tensors = collate([data.rows[index] for index in batch], pad_token_id)
-            num_tokens = num_target_tokens(tensors)
+            num_tokens += num_target_tokens(tensors)
             tensors = {name: tensor.to(accelerator.device) for name, tensor in tensors.items()}
-            totals += torch.tensor([float(summed_loss(bare, tensors)), num_tokens], dtype=torch.float64)
+            loss_sum += float(summed_loss(bare, tensors))
     bare.train()
-    loss_sum, num_tokens = accelerator.reduce(totals.float().to(accelerator.device)).tolist()
-    return loss_sum / num_tokens
+    total_loss, total_tokens = sum_over_processes(accelerator, [loss_sum, num_tokens])
+    return total_loss / total_tokens
 
 
 def validation_rouge(

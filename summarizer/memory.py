@@ -1,0 +1,25 @@
+"""Keeping freed memory in the process: on a CPU, asking the system for it anew at every step takes much time."""
+
+import ctypes
+import os
+import sys
+
+# glibc's malloc.h; see mallopt(3)
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
+_ONE_GIGABYTE = 2**30
+
+
+def keep_freed_memory() -> bool:
+    """Let glibc reuse large blocks instead of returning them to the system; returns whether it could be asked to.
+
+    Does nothing on other C libraries, nor where the user has set one of glibc's own variables (MALLOC_…_).
+    """
+    if not sys.platform.startswith("linux") or any(name.startswith("MALLOC_") for name in os.environ):
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except AttributeError:  # musl has none
+        return False
+    # The largest value is an int's: memory is never trimmed before 2 GiB of it lie free at the top.
+    settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, 2**31 - 1), (_TOP_PAD, _ONE_GIGABYTE))
+    return all(mallopt(*setting) == 1 for setting in settings)
