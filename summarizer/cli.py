@@ -1,4 +1,4 @@
-"""The command line: `summarizer train | summarize | evaluate | tokenizer`. Heavy imports stay inside the commands."""
+"""The command line: `summarizer train | summarize | evaluate | tokenizer | benchmark`, with heavy imports inside."""
 
 import sys
 import traceback
@@ -162,6 +162,7 @@ def summarize(
     ] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps …")] = "auto",
     document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
+    max_documents: Annotated[int | None, typer.Option(min=1, help="Take only the first so many.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
 ) -> None:
     """Summarize documents; the exit status is 1 if any failed, 2 if there was nothing to do."""
@@ -181,7 +182,8 @@ def summarize(
         )
         from summarizer.inference.batch import BatchOptions, summarize_files
 
-        report = summarize_files(inputs, output, BatchOptions(model, device, dtype, document_column, quiet, settings))
+        options = BatchOptions(model, device, dtype, document_column, max_documents, quiet, settings)
+        report = summarize_files(inputs, output, options)
     except InputError as error:  # of single documents there is a record; this is about the call
         _report(error, 2)
     else:
@@ -208,6 +210,33 @@ def train_tokenizer(
     config = DataConfig(document_column=document_column, summary_column=summary_column)
     for line in train_from_pairs(data, output, vocab_size, max_examples, config):
         print(line, file=sys.stderr)
+
+
+benchmark = typer.Typer(no_args_is_help=True, help="Measure speed and memory on this machine.")
+app.add_typer(benchmark, name="benchmark")
+
+
+@benchmark.command("profile")
+def benchmark_profile(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The JSON file to write.")],
+    model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
+    batch_size: Annotated[int, typer.Option(min=1)] = 8,
+    source_tokens: Annotated[int, typer.Option(min=1)] = 2048,
+    target_tokens: Annotated[int, typer.Option(min=1)] = 320,
+    num_beams: Annotated[int, typer.Option(min=1)] = 4,
+    dtype: Annotated[Literal["auto", "float32", "bfloat16", "float16"], typer.Option()] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps …")] = "auto",
+    repeats: Annotated[int, typer.Option(min=1, help="Medians are taken over so many.")] = 5,
+) -> None:
+    """Training and summarizing speed of a model, where the time goes, and the floor in FLOPs."""
+    from summarizer.benchmarks.profile import ProfileSettings, profile_model, summary_lines
+    from summarizer.files import write_json
+
+    result = profile_model(
+        ProfileSettings(model, batch_size, source_tokens, target_tokens, num_beams, dtype, device, repeats)
+    )
+    write_json(output, result)
+    print("\n".join(summary_lines(result)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Files to files: every document that the user named is summarized, and each has a record of what became of it."""
 
+import itertools
 import platform
 import time
 from collections import Counter
@@ -32,6 +33,7 @@ class BatchOptions:
     device: str = "auto"
     dtype: str = "auto"
     document_column: str | None = None  # of .jsonl, .csv and .parquet; None: found among the usual names
+    max_documents: int | None = None  # the first so many; None: all
     quiet: bool = False
     settings: SummarySettings = field(default_factory=SummarySettings)
 
@@ -78,7 +80,10 @@ def summarize_files(
     records_path = _records_path(output)
     found = find_inputs(inputs, Path(output) if output else None)
     report = BatchReport()
-    with BatchProgress(count_documents(found), options.quiet) as progress:
+    total = count_documents(found)
+    if options.max_documents is not None:
+        total = options.max_documents if total is None else min(total, options.max_documents)
+    with BatchProgress(total, options.quiet) as progress:
         if found.skipped:
             names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
             progress.say(f"passed over {len(found.skipped)} that are no documents: {names}")
@@ -93,7 +98,8 @@ def summarize_files(
             progress.advance()
 
         try:
-            _summarize_all(read_inputs(found, options.document_column), summarizer, options.settings, sink, done)
+            documents = itertools.islice(read_inputs(found, options.document_column), options.max_documents)
+            _summarize_all(documents, summarizer, options.settings, sink, done)
             sink.finish()
         except BaseException:
             if records_path:

@@ -39,10 +39,7 @@ It may repeat itself, state what its source does not, or miss what matters: chec
 
 
 def make_card(config: RunConfig, text: str, step: int, sizes: dict[str, int], metrics: dict[str, float]) -> str:
-    """The card in Markdown. `text` is the configuration; `sizes` has parameters, documents, validation_documents.
-
-    Paths of the machine stay out of it: only the last part of each data file's name is shown.
-    """
+    """The card in Markdown. `text` is the configuration; `sizes` has parameters, documents, validation_documents."""
     limit = config.data.max_source_tokens
     return TEMPLATE.format(
         name=config.name,
@@ -56,8 +53,16 @@ def make_card(config: RunConfig, text: str, step: int, sizes: dict[str, int], me
 
 
 def without_paths(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration with the folders of data files left out."""
+    """The configuration for others to read: files by the end of their paths, and no folders of this machine."""
     shown = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
+    shown.pop("output_dir")
+    shown["data"].pop("cache_dir")
     for split in ("train", "validation", "test"):
-        shown["data"][split] = ["/".join(str(entry).rstrip("/").split("/")[-2:]) for entry in shown["data"][split]]
+        shown["data"][split] = [_end_of_path(entry) for entry in shown["data"][split]]
+    for place, key in ((shown, "pretrained"), (shown["data"], "tokenizer"), (shown["training"], "initial_embeddings")):
+        place[key] = place[key] and _end_of_path(place[key])
     return shown
+
+
+def _end_of_path(path: str) -> str:
+    return "/".join(path.rstrip("/").split("/")[-2:]) if "/" in path else path

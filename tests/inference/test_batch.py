@@ -1,6 +1,7 @@
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -217,3 +218,10 @@ def test_auto_takes_bfloat16_only_where_it_is_fast(monkeypatch):
         assert choose_dtype("auto", cpu) == dtype
     assert choose_dtype("float16", cpu) == torch.float16
     assert choose_device("auto").type in ("cpu", "cuda", "mps", "xpu")
+
+
+def test_max_documents_takes_the_first_ones(papers, options):
+    summarize_files(["papers"], "all.jsonl", options)
+    report = summarize_files(["papers"], "first.jsonl", replace(options, max_documents=3))
+    assert sum(report.counts.values()) == 3
+    assert records("first.jsonl") == records("all.jsonl")[:3]
