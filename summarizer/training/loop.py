@@ -312,7 +312,8 @@ class _Run:
         self.accelerator.wait_for_everyone()
 
     def _bare_model(self) -> Any:
-        return self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=False)
+        # Without its wrapper the model would compute in float32 from then on: accelerate takes it off for good.
+        return self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=True)
 
 
 class _Window:

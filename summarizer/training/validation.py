@@ -44,7 +44,7 @@ def validation_rouge(
     positions = range(min(config.rouge_examples, len(data)))
     mine = list(positions[accelerator.process_index :: accelerator.num_processes])
     rows = [data.rows[index] for index in mine]
-    bare = accelerator.unwrap_model(model, keep_fp32_wrapper=False)
+    bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)  # without it, autocast would end for good
     settings = SummarySettings(tokens_per_batch=config.tokens_per_batch)
     with accelerator.autocast():
         summaries = generate_summaries(bare, tokenizer, [row["input_ids"] for row in rows], settings)
