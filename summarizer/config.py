@@ -28,6 +28,10 @@ class DataConfig:
     max_validation_examples: int | None = None
     cache_dir: str = "cache"
 
+    def __post_init__(self) -> None:
+        _check_at_least(self, "data", 1, "max_source_tokens", "max_train_examples", "max_validation_examples")
+        _check_at_least(self, "data", 2, "max_target_tokens")  # one word and the end
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -57,6 +61,18 @@ class TrainingConfig:
     early_stopping_patience: int | None = None  # validations without a better best_metric
     trackers: list[str] = field(default_factory=lambda: ["tensorboard"])
 
+    def __post_init__(self) -> None:
+        _check_at_least(self, "training", 1, "steps", "tokens_per_batch", "batches_per_step", "early_stopping_patience")
+        _check_at_least(self, "training", 1, "log_every", "validate_every", "save_every", "keep_checkpoints")
+        _check_at_least(self, "training", 0, "learning_rate", "warmup_steps", "min_learning_rate_ratio", "weight_decay")
+        _check_at_least(self, "training", 0, "max_grad_norm", "label_smoothing", "num_workers", "rouge_examples")
+        if self.label_smoothing >= 1:
+            raise InputError(f"training.label_smoothing must be less than 1, not {self.label_smoothing}")
+        if len(self.adam_betas) != 2 or not all(0 <= beta < 1 for beta in self.adam_betas):
+            raise InputError(f"training.adam_betas must be two numbers from 0 to below 1, not {self.adam_betas}")
+        if self.best_metric != "loss" and not self.rouge_examples:
+            raise InputError(f"training.best_metric={self.best_metric} needs training.rouge_examples > 0")
+
 
 @dataclass(frozen=True)
 class GenerationConfig:
@@ -68,6 +84,10 @@ class GenerationConfig:
     length_penalty: float = 1.0
     no_repeat_ngram_size: int = 3
     early_stopping: bool = True
+
+    def __post_init__(self) -> None:
+        _check_at_least(self, "generation", 1, "num_beams", "max_summary_tokens")
+        _check_at_least(self, "generation", 0, "min_summary_tokens", "no_repeat_ngram_size")
 
 
 @dataclass(frozen=True)
@@ -99,8 +119,13 @@ def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
     for override in overrides or []:
         if "=" not in override or override.startswith("="):
             raise InputError(f"'{override}' is not an override; write key=value, such as training.steps=100")
-        config = _merge(config, OmegaConf.from_dotlist([override]), f"'{override}'")
-    run: Any = OmegaConf.to_object(config)
+        config = _merge(config, _parse_override(override), f"'{override}'")
+    try:
+        run: Any = OmegaConf.to_object(config)
+    except OmegaConfBaseException as error:  # a reference ${key} that leads nowhere
+        raise InputError(f"{path}: {error.full_key}: {str(error).splitlines()[0]}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     return run
 
 
@@ -132,13 +157,37 @@ def _load_yaml(path: Path) -> Any:
     return loaded
 
 
-def _merge(config: Any, addition: Any, origin: str) -> Any:
+def _parse_override(override: str) -> Any:
     try:
-        return OmegaConf.merge(config, addition)
-    except OmegaConfBaseException as error:
-        key = getattr(error, "full_key", None) or ""
-        reason = str(error).splitlines()[0]
-        if reason.startswith("Key "):
-            parent = OmegaConf.select(config, key.rpartition(".")[0]) if "." in key else config
-            reason = f"unknown key; choose from {', '.join(sorted(str(name) for name in parent))}"
-        raise InputError(f"{origin}: {key}: {reason}") from error
+        return OmegaConf.from_dotlist([override])
+    except Exception as error:  # yaml's and omegaconf's errors share no base class
+        raise InputError(f"'{override}': not valid YAML: {' '.join(str(error).split())}") from error
+
+
+def _merge(config: Any, addition: Any, origin: str) -> Any:
+    for name in addition:
+        try:
+            config = OmegaConf.merge(config, OmegaConf.masked_copy(addition, [name]))
+        except (OmegaConfBaseException, TypeError) as error:
+            key = getattr(error, "full_key", None) or str(name)
+            raise InputError(f"{origin}: {key}: {_reason(error, key, config)}") from error
+    return config
+
+
+def _reason(error: Exception, key: str, config: Any) -> str:
+    """What is wrong with the value of `key`, in the user's terms where omegaconf speaks of its own."""
+    reason = str(error).splitlines()[0]
+    if reason.startswith("Key "):
+        parent = OmegaConf.select(config, key.rpartition(".")[0]) if "." in key else config
+        return f"unknown key; choose from {', '.join(sorted(str(name) for name in parent))}"
+    if reason.startswith("Invalid value assigned"):
+        return "expected a list, such as [a, b]"
+    if reason.startswith(("Merge error", "Cannot merge")):
+        return "expected keys and values of its own"
+    return reason
+
+
+def _check_at_least(section: Any, name: str, least: float, *fields: str) -> None:
+    for field_name in fields:
+        if (value := getattr(section, field_name)) is not None and value < least:
+            raise InputError(f"{name}.{field_name} must be at least {least}, not {value}")

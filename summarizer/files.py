@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ def read_records(path: Path) -> Iterator[Record]:
         yield from readers[file_format](path)
     except InputError:
         raise
-    except (OSError, ValueError, csv.Error, EOFError) as error:  # pyarrow's errors are ValueErrors or OSErrors
+    except (OSError, ValueError, csv.Error, EOFError, zlib.error) as error:  # pyarrow's errors are ValueErrors or OSErrors
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 

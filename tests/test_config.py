@@ -1,0 +1,138 @@
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from summarizer.config import DataConfig, GenerationConfig, RunConfig, TrainingConfig, load_config, to_yaml
+from summarizer.files import InputError
+
+FOLDER = Path(__file__).parents[1] / "configs"
+CONFIGS = sorted(
+    path for path in FOLDER.rglob("*.yaml") if path.parent.name != "accelerate"
+)  # those are the launcher's
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text: str, name: str = "mine.yaml") -> Path:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("stepz: 1", "stepz: unknown key; choose from data, generation, model, name"),
+        ("training: {stepz: 1}", "training.stepz: unknown key; choose from adam_betas, batches_per_step"),
+        ("training: {steps: many}", "training.steps: Value 'many' of type 'str' could not be converted to Integer"),
+        ("training: {steps: 1.5}", "training.steps: Value '1.5'"),
+        ("training: {steps: true}", "training.steps: Value 'True'"),
+        ("training: {schedule: linear}", "training.schedule: .*'linear', .*'cosine', 'inverse_sqrt', 'constant'"),
+        ("training: null", "training: "),
+        ("training: 3", "training: expected keys and values"),
+        ("model: [1]", "model: expected keys and values"),
+        ("data: {train: pairs.jsonl}", "data.train: expected a list"),
+        ("name: ${nowhere}", "name: .*nowhere"),
+        ("- 1", "expected keys and values at the top level"),
+        ("seed: [1", "not valid YAML"),
+        ("seed: 1\nseed: 2", "duplicate key seed"),
+        ("base: nowhere.yaml", "nowhere.yaml: no such configuration file"),
+        ("training: {log_every: 0}", "training.log_every must be at least 1, not 0"),
+        ("training: {keep_checkpoints: 0}", "training.keep_checkpoints must be at least 1"),
+        ("training: {adam_betas: [0.9]}", "training.adam_betas must be two numbers"),
+        ("training: {label_smoothing: 1}", "training.label_smoothing must be less than 1"),
+        ("training: {best_metric: rouge1, rouge_examples: 0}", "training.best_metric=rouge1 needs"),
+        ("data: {max_target_tokens: 1}", "data.max_target_tokens must be at least 2"),
+        ("generation: {num_beams: 0}", "generation.num_beams must be at least 1"),
+    ],
+)
+def test_an_error_in_a_file_is_one_line_that_names_the_file_and_the_key(write, text, named):
+    with pytest.raises(InputError, match=named) as caught:
+        load_config(write(text))
+    assert str(write(text).parent) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("training.stepz=1", "'training.stepz=1': training.stepz: unknown key; choose from adam_betas"),
+        ("training.steps=many", "'training.steps=many': training.steps: Value 'many'"),
+        ("training.best_metric=rouge", "training.best_metric: .*'rouge1', 'rouge2', 'rougeL', 'rougeLsum'"),
+        ("data.train=pairs.jsonl", "data.train: expected a list"),
+        ("training.steps=", "training.steps: "),
+        ("training.steps=[1", "'training.steps=.1': not valid YAML"),
+        ("data.train[0]=pairs.jsonl", "data"),
+        ("base=other.yaml", "base: unknown key"),
+        ("steps", "write key=value"),
+        ("=3", "write key=value"),
+    ],
+)
+def test_a_wrong_override_is_one_line_that_names_it(write, override, named):
+    with pytest.raises(InputError, match=named) as caught:
+        load_config(write(""), [override])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path):
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(InputError, match=str(path)):
+            load_config(path)
+
+
+def test_an_empty_file_is_all_defaults_and_gives_the_run_its_name(write):
+    assert load_config(write("")) == RunConfig(name="mine")
+    assert load_config(write("name: other")).name == "other"
+
+
+def test_later_wins_from_base_to_file_to_overrides(write):
+    write("training: {steps: 1, log_every: 1, save_every: 1}\nmodel: {d_model: 8, mixer: linear}", "far.yaml")
+    write("base: far.yaml\ntraining: {log_every: 2, save_every: 2}\nmodel: {mixer: full}", "near.yaml")
+    path = write("base: near.yaml\ntraining: {save_every: 3}")
+    config = load_config(path, ["training.validate_every=4", "data.train=[a, b]", "model.mixer_options.window=3"])
+    assert config.training == replace(TrainingConfig(), steps=1, log_every=2, save_every=3, validate_every=4)
+    assert config.model == {"d_model": 8, "mixer": "full", "mixer_options": {"window": 3}}
+    assert config.data.train == ["a", "b"]
+    assert config.name == "mine"
+
+
+def test_a_base_is_found_from_the_file_that_names_it(write, tmp_path, monkeypatch):
+    tmp_path.joinpath("sub").mkdir()
+    write("seed: 7\n", "base.yaml")
+    path = write("base: ../base.yaml", "sub/child.yaml")
+    monkeypatch.chdir("/")
+    assert load_config(path).seed == 7
+
+
+@pytest.mark.parametrize("texts", [["a.yaml"], ["b.yaml", "a.yaml"]])
+def test_bases_that_lead_in_a_circle_are_an_error(write, texts):
+    for name, base in zip(["a.yaml", "b.yaml"], texts, strict=False):
+        write(f"base: {base}", name)
+    with pytest.raises(InputError, match=r"'base' leads back to .*a\.yaml"):
+        load_config(write("base: a.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_committed_configuration_loads_and_its_resolved_form_reads_back_equal(path, write):
+    config = load_config(path)
+    assert load_config(write(to_yaml(config))) == config
+
+
+def test_unusual_values_read_back_equal(write):
+    config = RunConfig(
+        name="null",
+        model={"mixer_options": {"num_stages": 3, "names": ["a", "1"]}, "layer_norm_eps": 1e-12},
+        data=DataConfig(train=["a b.jsonl", "c: d", "10"], document_column="ünïcode", max_source_tokens=None),
+        training=TrainingConfig(learning_rate=1e-30, mixed_precision="no", trackers=[]),
+        generation=GenerationConfig(length_penalty=-1.0),
+    )
+    assert load_config(write(to_yaml(config))) == config
+
+
+def test_importing_the_configuration_imports_no_torch():
+    code = "import sys, summarizer.config; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

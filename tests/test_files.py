@@ -1,0 +1,169 @@
+import csv
+import gzip
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from summarizer.files import InputError, hash_of_file, read_records, record_format, write_json, write_whole
+
+ROWS = [
+    {"id": "a", "text": "One line,\nand “another”."},
+    {"id": "b", "text": 'with "quotes", commas'},
+    {"id": "c", "text": "本\u2028文"},
+]
+
+
+def write_rows(path):
+    opened = gzip.open if path.suffix == ".gz" else open
+    if ".parquet" in path.name:
+        pq.write_table(pa.Table.from_pylist(ROWS), path)
+        return
+    with opened(path, "wt", encoding="utf-8", newline="") as file:
+        if ".jsonl" in path.name:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
+        else:
+            writer = csv.DictWriter(file, ["id", "text"])
+            writer.writeheader()
+            writer.writerows(ROWS)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "rows.csv", "rows.csv.gz", "rows.parquet", "R.JSONL"])
+def test_the_same_rows_come_from_every_format(tmp_path, name):
+    path = tmp_path / name
+    if name == "R.JSONL":
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    else:
+        write_rows(path)
+    records = list(read_records(path))
+    assert [record.columns for record in records] == ROWS
+    assert all(record.error is None for record in records)
+    assert len({record.location for record in records}) == 3
+    assert records[0].location.startswith(f"{path}:")
+
+
+def test_a_broken_line_of_json_is_a_record_that_names_file_and_line(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n\n{"a": \n[1]\n{"a": 2}', encoding="utf-8")
+    good, broken, other, last = read_records(path)
+    assert (good.columns, last.columns) == ({"a": 1}, {"a": 2})
+    assert broken.location == f"{path}:3"
+    assert broken.error is not None
+    assert broken.error.startswith("broken JSON (")
+    assert (other.location, other.error) == (f"{path}:4", "expected a JSON object, found list")
+
+
+def test_a_csv_row_of_another_length_is_a_record_with_an_error(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n1\n1,2,3\n", encoding="utf-8")
+    records = list(read_records(path))
+    assert [record.error for record in records] == [None, *["expected 2 fields, as in the header"] * 2]
+    assert records[2].location == f"{path}:4"
+
+
+def test_a_cell_longer_than_the_csv_modules_limit_is_read(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n" + "x" * 200_000 + "\n", encoding="utf-8")
+    assert len(next(read_records(path)).columns["a"]) == 200_000
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
+def test_a_byte_order_mark_is_dropped(tmp_path, name):
+    write_rows(tmp_path / name)
+    path = tmp_path / name
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert next(read_records(path)).columns == ROWS[0]
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbled", "not gzip"])
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path, damage):
+    path = tmp_path / "rows.jsonl.gz"
+    content = gzip.compress(os.urandom(2000).hex().encode())
+    path.write_bytes(
+        {"cut": content[:500], "garbled": content[:20] + b"\xff" * 40 + content[60:], "not gzip": b"{}"}[damage]
+    )
+    with pytest.raises(InputError, match=r"rows.jsonl.gz: cannot be read"):
+        list(read_records(path))
+
+
+def test_files_that_are_no_records_are_an_error_that_names_them(tmp_path):
+    for name, content in (("a.parquet", b"PAR1"), ("a.csv", b"\xff\xfea\x00"), ("a.jsonl", b'{"a": "\xff"}')):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=f"{name}: cannot be read"):
+            list(read_records(tmp_path / name))
+    with pytest.raises(InputError, match=r"a.txt: not a file of records; expected one of .jsonl, .csv, .parquet"):
+        list(read_records(tmp_path / "a.txt"))
+    with pytest.raises(InputError, match=r"none.jsonl: cannot be read"):
+        list(read_records(tmp_path / "none.jsonl"))
+
+
+def test_the_format_is_that_of_the_name_before_gz(tmp_path):
+    names = ["a.jsonl", "a.CSV", "a.b.parquet", "a.jsonl.gz", "a.txt", "a.gz", "jsonl"]
+    expected = [".jsonl", ".csv", ".parquet", ".jsonl", None, None, None]
+    assert [record_format(tmp_path / name) for name in names] == expected
+
+
+def test_a_file_takes_its_name_only_when_the_block_ends(tmp_path):
+    path = tmp_path / "new" / "out.txt"
+    with write_whole(path) as file:
+        file.write("whole ✓")
+        assert not path.exists()
+    assert path.read_text(encoding="utf-8") == "whole ✓"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_the_old_file_stays_and_no_litter_when_the_block_raises(tmp_path, error):
+    path = tmp_path / "out.bin"
+    path.write_bytes(b"old")
+
+    def fail() -> None:
+        with write_whole(path, "wb") as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_process_killed_while_writing_leaves_the_old_file(tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("old", encoding="utf-8")
+    code = (
+        "import os, sys; from pathlib import Path; from summarizer.files import write_whole\n"
+        "with write_whole(Path(sys.argv[1])) as file:\n"
+        "    file.write('half'); file.flush(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False, timeout=60)
+    assert path.read_text(encoding="utf-8") == "old"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+def test_files_are_as_public_as_the_umask_says(tmp_path):
+    previous = os.umask(0o027)
+    try:
+        write_json(tmp_path / "a.json", {})
+    finally:
+        os.umask(previous)
+    assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o640
+
+
+def test_json_refuses_nan_and_keeps_the_old_file(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"ü": [1]})
+    assert path.read_text(encoding="utf-8") == '{\n  "ü": [\n    1\n  ]\n}\n'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(path, float("nan"))
+    assert json.loads(path.read_text(encoding="utf-8")) == {"ü": [1]}
+
+
+def test_the_hash_is_sha256(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    assert hash_of_file(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
