@@ -1,6 +1,7 @@
 """The tokenizer: SentencePiece unigram with byte fallback, trained here, saved so that AutoTokenizer loads it."""
 
 import itertools
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,6 +16,9 @@ from summarizer.data.documents import ReadReport, find_pairs, read_pairs
 from summarizer.files import InputError
 
 PAD, UNKNOWN, BEGIN, END, MASK = "<pad>", "<unk>", "<s>", "</s>", "<mask>"
+# Non-characters, which clean text never holds: one stands for a ▁ of the text, which else means a space; the other
+# stands inside what only looks like a special token or a byte, such as </s> or <0x41>.
+BLOCK, BREAK = "\ufffe", "\uffff"
 NO_LIMIT = int(1e30)  # transformers' own mark of a tokenizer without a maximum length
 
 
@@ -51,9 +55,9 @@ def train_from_pairs(
 def train_tokenizer(texts: Iterable[str], vocab_size: int, num_threads: int = 2) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts, one at a time (a million sentences are sampled from longer streams).
 
-    Any text comes back from its ids, whatever its script: what is not in the vocabulary is spelled in bytes. White
-    space alone is normalised: runs become one space, and spaces around a line break go. Numbers are spelled in digits,
-    so that a number never seen can be copied. Raises ValueError when the texts are too few for `vocab_size`.
+    Any clean text comes back from its ids, whatever its script: what is not in the vocabulary is spelled in bytes, and
+    what only looks like a special token stays text. Numbers are spelled in digits, so that a number never seen can be
+    copied. Raises ValueError when the texts are too few for `vocab_size`.
     """
     with tempfile.TemporaryDirectory() as folder:
         prefix = str(Path(folder, "sentencepiece"))
@@ -84,7 +88,8 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, num_threads: int = 2)
                 minloglevel=2,
             )
         except (RuntimeError, OSError) as error:
-            raise ValueError(f"training the tokenizer failed: {error}") from error
+            reason = str(error).rpartition("] ")[2]  # without the place in sentencepiece's source
+            raise ValueError(f"training the tokenizer failed: {reason}") from error
         model = sentencepiece.SentencePieceProcessor(model_file=f"{prefix}.model")
     return from_sentencepiece(model)
 
@@ -94,8 +99,11 @@ def from_sentencepiece(model: sentencepiece.SentencePieceProcessor) -> PreTraine
     pieces = [(model.id_to_piece(index), model.get_score(index)) for index in range(model.get_piece_size())]
     tokenizer = Tokenizer(Unigram(pieces, unk_id=model.unk_id(), byte_fallback=True))
     # A line break stays glued to the word before it, and a space after it makes the next word start like any other.
+    markers = "|".join([*(re.escape(token[1:]) for token in (PAD, UNKNOWN, BEGIN, END, MASK)), "0x[0-9A-F]{2}>"])
     tokenizer.normalizer = normalizers.Sequence(
         [
+            normalizers.Replace("▁", BLOCK),
+            normalizers.Replace(Regex(f"<(?={markers})"), f"<{BREAK}"),
             normalizers.Replace(Regex(r"[^\S\n]*\n\s*"), "\n"),
             normalizers.Replace(Regex(r"[^\S\n]+"), " "),
             normalizers.Replace("\n", "\n "),
@@ -109,6 +117,8 @@ def from_sentencepiece(model: sentencepiece.SentencePieceProcessor) -> PreTraine
             decoders.Replace("▁", " "),
             decoders.Replace("\n ", "\n"),
             decoders.Strip(" ", left=1, right=0),
+            decoders.Replace(BREAK, ""),
+            decoders.Replace(BLOCK, "▁"),
         ]
     )
     tokenizer.post_processor = processors.TemplateProcessing(single=f"$A {END}", special_tokens=[(END, model.eos_id())])
