@@ -50,7 +50,8 @@ def read_records(path: Path) -> Iterator[Record]:
         yield from readers[file_format](path)
     except InputError:
         raise
-    except (OSError, ValueError, csv.Error, EOFError, zlib.error) as error:  # pyarrow's errors are ValueErrors or OSErrors
+    except (OSError, ValueError, csv.Error, EOFError, zlib.error) as error:
+        # pyarrow's errors are ValueErrors or OSErrors
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 

@@ -11,7 +11,7 @@ from summarizer.files import InputError
 FOLDER = Path(__file__).parents[1] / "configs"
 CONFIGS = sorted(
     path for path in FOLDER.rglob("*.yaml") if path.parent.name != "accelerate"
-)  # those are the launcher's
+)  # the launcher reads those
 
 
 @pytest.fixture

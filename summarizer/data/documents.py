@@ -67,6 +67,11 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> P
         path = Path(entry)
         if path.is_dir():
             found = _split_files(path, split)
+            if not found:
+                names = " or ".join(f"{prefix}*" for prefix in _prefixes(split))
+                raise InputError(
+                    f"data.{split}: the folder '{entry}' holds no file {names} ({', '.join(RECORD_SUFFIXES)})"
+                )
         elif path.is_file():
             found = [path]
         else:
@@ -105,10 +110,13 @@ def read_pairs(source: PairSource, config: DataConfig, report: ReadReport) -> It
         yield Pair(id_of(record) or record.location, document, summary)
 
 
+def _prefixes(split: str) -> tuple[str, ...]:
+    return ("validation", "val", "dev") if split == "validation" else (split,)
+
+
 def _split_files(folder: Path, split: str) -> list[Path]:
-    prefixes = {"validation": ("validation", "val", "dev")}.get(split, (split,))
     found = (path for path in sorted(folder.iterdir()) if path.is_file() and record_format(path))
-    return [path for path in found if path.name.startswith(prefixes)]
+    return [path for path in found if path.name.startswith(_prefixes(split))]
 
 
 def _records(source: PairSource) -> Iterator[Record]:
@@ -126,4 +134,5 @@ def _load_hub_split(source: PairSource) -> Any:
     try:
         return datasets.load_dataset(str(source.hub_id), source.hub_name, split=source.split)
     except Exception as error:  # the hub client's errors share no base class
-        raise InputError(f"data.{source.split}: cannot load '{source.hub_id}': {error}") from error
+        message = " ".join(str(error).split())
+        raise InputError(f"data.{source.split}: cannot load '{source.hub_id}': {message}") from error
