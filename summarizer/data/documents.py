@@ -62,6 +62,8 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> P
     In a folder the files whose names begin with the split's (train*, validation* or val*, test*) are taken. Raises
     InputError for an entry that leads to no file.
     """
+    if not entries:
+        raise InputError(f"data.{split} is empty: name files, folders, globs or a hub id")
     files: list[Path] = []
     for entry in entries:
         path = Path(entry)

@@ -87,7 +87,10 @@ def _cache_key(source: PairSource, config: DataConfig, tokenizer: Any, limit: in
 
 def _tokenizer_fingerprint(tokenizer: Any) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    described = backend.to_str() if backend is not None else json.dumps(tokenizer.get_vocab(), sort_keys=True)
+    if backend is None:
+        described = json.dumps(tokenizer.get_vocab(), sort_keys=True)
+    else:  # each call sets truncation and padding anew, so they are no part of what it is
+        described = json.dumps({**json.loads(backend.to_str()), "truncation": None, "padding": None}, sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()
 
 
