@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# On a fresh machine with Python and pip: installs, summarizes the sample documents with the default model, scores them.
+set -euo pipefail
+. "$(dirname "$0")/environment.sh" documents
+output=quickstart_output
+echo "Summarizing samples/documents (four research articles, four news articles) with the default model"
+summarizer summarize samples/documents --output "$output/summaries.jsonl"
+summarizer evaluate "$output/summaries.jsonl" samples/pairs.jsonl --baselines --output "$output/scores.json"
+python - "$output/summaries.jsonl" <<'PYTHON'
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    record = json.loads(next(file))
+print(f"\nThe first summary, of {record['id']} ({record['source_tokens']:,} tokens):\n\n{record['summary']}")
+PYTHON
+cat <<TEXT
+
+The summaries lie in $output/summaries.jsonl, the scores in $output/scores.json.
+The model is small and was trained for an hour on two CPU cores: summarizer/assets/default/README.md says what to
+expect of it. Try next, after '. .venv/bin/activate':
+  summarizer summarize YOUR_FOLDER -o summaries.jsonl        text, Markdown, HTML, PDF, Word, JATS XML, JSONL, CSV, Parquet
+  summarizer summarize paper.pdf                             one document, to the terminal
+  accelerate launch scripts/train.py configs/debug.yaml      train a tiny model on the samples, in seconds
+  docs/training.md                                           train a real one on your own pairs
+TEXT

@@ -1,0 +1,27 @@
+"""Write the tables in docs/results.md and README.md anew from the files in results/."""
+
+import re
+from pathlib import Path
+
+from summarizer.reporting.results import profile_table, rouge_table
+
+ROOT = Path(__file__).parent.parent
+TABLES = {
+    "pubmed": lambda: rouge_table(ROOT / "results/pubmed/scores.json", "this model"),
+    "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
+    "profile": lambda: profile_table(ROOT / "results/profile.json"),
+}
+
+
+def updated(text: str) -> str:
+    """The text with each table between `<!-- table: NAME -->` and `<!-- end -->` made anew."""
+
+    def table(match: re.Match[str]) -> str:
+        return f"<!-- table: {match[1]} -->\n{TABLES[match[1]]()}\n<!-- end -->"
+
+    return re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", table, text, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    for page in (ROOT / "README.md", ROOT / "docs/results.md"):
+        page.write_text(updated(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,56 @@
+"""Markdown tables from committed result files, so that a page never says what no file holds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+SHOWN = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+
+
+def rouge_table(scores_path: Path, name: str) -> str:
+    """ROUGE F (0 to 100) with 95 % intervals of a scores.json, its baselines beneath, its signature last."""
+    scores: dict[str, Any] = json.loads(scores_path.read_text(encoding="utf-8"))
+    systems = {f"**{name}**": scores["scores"], **(scores.get("baselines") or {})}
+    lines = [
+        "| system | ROUGE-1 | ROUGE-2 | ROUGE-L | ROUGE-Lsum |",
+        "|---|---|---|---|---|",
+        *(f"| {system} | {' | '.join(_cell(rows[rouge]) for rouge in SHOWN)} |" for system, rows in systems.items()),
+        "",
+        f"{scores['num_examples']} documents. `{scores['signature']}`",
+    ]
+    return "\n".join(lines)
+
+
+def profile_table(profile_path: Path) -> str:
+    """Speed of training and summarizing, and the operations that take the time, of a profile's JSON file."""
+    profile: dict[str, Any] = json.loads(profile_path.read_text(encoding="utf-8"))
+    training, summarizing, settings = profile["training"], profile["summarizing"], profile["settings"]
+    machine = profile["machine"]
+    return "\n".join(
+        [
+            f"{machine['processor']}, {machine['threads']} threads, {', '.join(machine['processor_features'])}; "
+            f"{settings['dtype']}; batches of {settings['batch_size']} × {settings['source_tokens']:,} source and "
+            f"{settings['target_tokens']} target tokens, {settings['num_beams']} beams.",
+            "",
+            "| | training step | summarizing |",
+            "|---|---|---|",
+            f"| documents per second | {training['documents_per_second']:.1f} | "
+            f"{summarizing['documents_per_second']:.2f} |",
+            f"| source tokens per second | {training['source_tokens_per_second']:,.0f} | "
+            f"{summarizing['documents_per_second'] * settings['source_tokens']:,.0f} |",
+            f"| seconds per batch | {training['seconds_per_step']:.2f} | {summarizing['seconds_per_batch']:.2f} |",
+            f"| floor | {training['floor_seconds_per_step']:.2f} s ({training['flops_per_step'] / 1e9:,.0f} GFLOP at "
+            f"the measured {training['product_flops_per_second'] / 1e9:,.0f} GFLOP/s) | |",
+            f"| where the time goes | {_operations(training)} | {_operations(summarizing)} |",
+        ]
+    )
+
+
+def _cell(scores: dict[str, Any]) -> str:
+    interval = scores["fmeasure"]
+    return f"{100 * interval['mean']:.2f} ({100 * interval['low']:.2f} – {100 * interval['high']:.2f})"
+
+
+def _operations(measured: dict[str, Any]) -> str:
+    shown = measured["operations"][:6]
+    return "<br>".join(f"{item['operation'].removeprefix('aten::')} {item['share']:.0%}" for item in shown)

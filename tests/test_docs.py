@@ -1,0 +1,111 @@
+"""Every command and every Python snippet of the documentation runs, and its tables are those of the result files."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "samples/README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+# These are what runs the tests, or what a test of its own runs.
+ELSEWHERE = ("bash scripts/quickstart.sh", "bash scripts/test.sh")
+# Training commands of the pages are real ones; here they end after two steps of a tiny model.
+SHORT = (
+    "training.steps=2 training.validate_every=2 training.save_every=1 training.rouge_examples=1 "
+    "training.tokens_per_batch=1024 data.max_source_tokens=128 data.max_target_tokens=16 generation.max_summary_tokens=4 "
+    "data.max_train_examples=4 data.max_validation_examples=1"
+)
+TINY = (
+    "model.d_model=32 model.encoder_layers=1 model.decoder_layers=1 model.encoder_ffn_dim=32 model.decoder_ffn_dim=32"
+)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def commands() -> list[str]:
+    found = [line for page in PAGES for block in blocks(page, "bash") for line in block.splitlines() if line]
+    return [line for line in dict.fromkeys(found) if line not in ELSEWHERE]
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder that looks like the repository to a command, with a small corpus of one's own."""
+    folder = tmp_path_factory.mktemp("workplace")
+    for name in ("configs", "scripts", "samples", "summarizer"):
+        (folder / name).symlink_to(ROOT / name)
+    corpus = folder / "my_corpus"
+    corpus.mkdir()
+    for split in ("train", "validation", "test"):
+        shutil.copy(ROOT / "samples/pairs.jsonl", corpus / f"{split}.jsonl")
+    return folder
+
+
+def shortened(command: str) -> str:
+    if "scripts/train.py" not in command:
+        return command
+    tiny = "" if "finetune" in command else f" {TINY}"
+    more = SHORT.replace("steps=2", "steps=3") if "resume=true" in command else SHORT
+    return f"{command} {more}{tiny}"
+
+
+def test_every_command_of_the_pages_runs(workplace):
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+    failed = []
+    for command in commands():
+        done = subprocess.run(
+            shlex.split(shortened(command)), cwd=workplace, env=environment, capture_output=True, text=True, timeout=240
+        )
+        if done.returncode:
+            failed.append(f"{command}\n{done.stdout[-1000:]}{done.stderr[-2000:]}")
+    assert not failed, "\n\n".join(failed)
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_the_python_of_the_readme_runs(number, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    exec(blocks(ROOT / "README.md", "python")[number], {})
+    assert capsys.readouterr().out.strip()
+
+
+def test_the_pages_name_files_that_exist():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_tables_are_those_of_the_result_files(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    updated = import_module("update_results").updated
+    for page in (ROOT / "README.md", ROOT / "docs/results.md"):
+        text = page.read_text(encoding="utf-8")
+        assert "<!-- table:" in text
+        assert updated(text) == text
+
+
+def test_the_sample_pairs_are_the_sample_documents_with_their_references():
+    from summarizer.data.readers import read_document
+
+    references = [json.loads(line) for line in (ROOT / "samples/references.jsonl").open(encoding="utf-8")]
+    pairs = [json.loads(line) for line in (ROOT / "samples/pairs.jsonl").open(encoding="utf-8")]
+    assert [(pair["id"], pair["summary"]) for pair in pairs] == [(item["id"], item["summary"]) for item in references]
+    for pair in pairs:
+        assert pair["document"] == read_document(ROOT / "samples/documents" / pair["id"]).text
