@@ -24,7 +24,8 @@ ELSEWHERE = ("bash scripts/quickstart.sh", "bash scripts/test.sh")
 # Training commands of the pages are real ones; here they end after two steps of a tiny model.
 SHORT = (
     "training.steps=2 training.validate_every=2 training.save_every=1 training.rouge_examples=1 "
-    "training.tokens_per_batch=1024 data.max_source_tokens=128 data.max_target_tokens=16 generation.max_summary_tokens=4 "
+    "training.tokens_per_batch=1024 data.max_source_tokens=128 data.max_target_tokens=16 "
+    "generation.max_summary_tokens=4 "
     "data.max_train_examples=4 data.max_validation_examples=1"
 )
 TINY = (
