@@ -65,7 +65,9 @@ class TrainingConfig:
         _check_at_least(self, "training", 1, "steps", "tokens_per_batch", "batches_per_step", "early_stopping_patience")
         _check_at_least(self, "training", 1, "log_every", "validate_every", "save_every", "keep_checkpoints")
         _check_at_least(self, "training", 0, "learning_rate", "warmup_steps", "min_learning_rate_ratio", "weight_decay")
-        _check_at_least(self, "training", 0, "max_grad_norm", "label_smoothing", "num_workers", "rouge_examples")
+        _check_at_least(self, "training", 0, "label_smoothing", "num_workers", "rouge_examples")
+        if self.max_grad_norm <= 0:
+            raise InputError(f"training.max_grad_norm must be positive (.inf: no limit), not {self.max_grad_norm}")
         if self.label_smoothing >= 1:
             raise InputError(f"training.label_smoothing must be less than 1, not {self.label_smoothing}")
         if len(self.adam_betas) != 2 or not all(0 <= beta < 1 for beta in self.adam_betas):

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,15 @@ STATE_FILE = "state.json"  # written last: a folder with it is complete
 
 @dataclass(frozen=True)
 class TrainingState:
-    """Where training stands. Samples and dropout follow from the seed and the step, so nothing else is needed."""
+    """Where training stands. Samples and dropout follow from the seed and the step, so nothing else is needed.
+
+    `loss_scaler` is the state of float16's gradient scaler, empty where there is none.
+    """
 
     step: int = 0
     best_score: float | None = None  # of the best_metric; higher is better (a loss counts negative)
     validations_without_improvement: int = 0
-    skipped_steps: int = 0
+    loss_scaler: dict[str, float] = field(default_factory=dict)
 
 
 def save_checkpoint(folder: Path, state: TrainingState, model: nn.Module, optimizer: torch.optim.Optimizer) -> Path:
@@ -51,19 +54,19 @@ def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimiz
     except Exception as error:  # safetensors' errors share no base class with OSError
         raise InputError(f"{path}: cannot be read: {error}") from error
     try:
-        missing, unexpected = model.load_state_dict(weights, strict=False)
-        absent = [name for name in missing if not _is_tied(name, model, weights)]
-        if absent or unexpected:
-            raise ValueError(f"other parameters than the model's ({', '.join([*absent, *unexpected][:3])} …)")
+        _check_fit(model, weights)
+        model.load_state_dict(weights, strict=False)
         optimizer.load_state_dict(_join_optimizer(tensors, groups))
     except (RuntimeError, ValueError, KeyError) as error:
         raise InputError(f"{path}: does not fit this configuration: {error}") from error
-    return TrainingState(**{field.name: state[field.name] for field in fields(TrainingState) if field.name in state})
+    names = [own.name for own in fields(TrainingState)]
+    return TrainingState(**{name: state[name] for name in names if name in state})
 
 
 def complete_checkpoints(folder: Path) -> list[Path]:
     """The complete checkpoints in `folder`, oldest first."""
-    return sorted(path for path in folder.glob("step-*") if (path / STATE_FILE).is_file())
+    found = (path for path in folder.glob("step-*") if (path / STATE_FILE).is_file())
+    return sorted(found, key=lambda path: (len(path.name), path.name))  # by number, also past step 999999
 
 
 def prune_checkpoints(folder: Path, keep: int) -> None:
@@ -109,6 +112,15 @@ def _distinct_tensors(model: nn.Module) -> dict[str, Tensor]:
             seen.add(tensor.data_ptr())
             distinct[name] = tensor.detach().contiguous().cpu()
     return distinct
+
+
+def _check_fit(model: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Raise ValueError, naming some, if the model has other parameters than `weights`, or of other shapes."""
+    own = model.state_dict()
+    absent = [name for name in own if name not in weights and not _is_tied(name, model, weights)]
+    wrong = [*absent, *(name for name, value in weights.items() if name not in own or own[name].shape != value.shape)]
+    if wrong:
+        raise ValueError(f"other parameters, or other shapes, than the model's: {', '.join(wrong[:3])} …")
 
 
 def _is_tied(name: str, model: nn.Module, weights: dict[str, Tensor]) -> bool:

@@ -38,7 +38,7 @@ from summarizer.training.distributed import sum_over_processes
 from summarizer.training.loss import num_target_tokens, summed_loss
 from summarizer.training.optim import learning_rate_at, make_optimizer, set_learning_rate
 from summarizer.training.progress import RunLog
-from summarizer.training.setup import load_tokenizer, make_model
+from summarizer.training.setup import check_lengths, load_tokenizer, make_model
 from summarizer.training.validation import validation_loss, validation_rouge
 
 
@@ -51,10 +51,10 @@ def train(config: RunConfig) -> Path:
     folder = Path(config.output_dir, config.name)
     keep_freed_memory()
     disable_progress_bar()  # transformers' own, for every file that is written
-    accelerator = _make_accelerator(config, folder)
     checkpoints = complete_checkpoints(folder / "checkpoints")
     if checkpoints and not config.resume:
         raise InputError(f"{folder} holds a run already; write resume=true to go on with it, or give another name")
+    accelerator = _make_accelerator(config, folder)
     tokenizer = load_tokenizer(config)
     with accelerator.main_process_first():  # the others find what the main process has prepared
         training_data = prepare(config.data.train, "train", config.data, tokenizer, config.data.max_train_examples)
@@ -69,11 +69,14 @@ def train(config: RunConfig) -> Path:
 
 
 def _make_accelerator(config: RunConfig, folder: Path) -> Accelerator:
-    accelerator = Accelerator(
-        mixed_precision=config.training.mixed_precision,
-        log_with=list(config.training.trackers) or None,
-        project_dir=folder,
-    )
+    try:
+        accelerator = Accelerator(
+            mixed_precision=config.training.mixed_precision,
+            log_with=list(config.training.trackers) or None,
+            project_dir=folder,
+        )
+    except ValueError as error:  # a precision that this machine lacks, an unknown tracker
+        raise InputError(f"training.mixed_precision or training.trackers: {error}") from error
     if config.training.trackers:
         accelerator.init_trackers("tensorboard")
     return accelerator
@@ -104,6 +107,8 @@ class _Run:
             config.seed,
         )
         model = make_model(config, tokenizer)
+        for data in (training_data, validation_data):
+            check_lengths(model, tokenizer, data.source_lengths if data is not None else [])
         self.num_parameters = model.num_parameters()
         self.model, self.optimizer = accelerator.prepare(model, make_optimizer(model, self.settings))
         self.state = TrainingState()
@@ -114,6 +119,8 @@ class _Run:
         """Resume from the newest checkpoint, write the configuration, and say what will be done."""
         if checkpoints:
             self.state = load_checkpoint(checkpoints[-1], self._bare_model(), self.optimizer)
+            if self.accelerator.scaler is not None and self.state.loss_scaler:
+                self.accelerator.scaler.load_state_dict(self.state.loss_scaler)
         self.log = RunLog(self.folder / "metrics.jsonl", self.accelerator, self.state.step, self.settings.steps)
         if self.accelerator.is_main_process:
             with write_whole(self.folder / "config.yaml") as file:
@@ -121,9 +128,10 @@ class _Run:
         for data in (self.training_data, self.validation_data):
             for line in data.lines() if data is not None else []:
                 self.log.say(line)
+        precision = self.accelerator.mixed_precision.replace("no", "float32")
         self.log.say(
             f"{self.num_parameters:,} parameters; {self.num_processes} process(es) on {self.accelerator.device.type}, "
-            f"{self.accelerator.mixed_precision} precision; {self.plan.batches_per_step} micro-batch(es) of up to "
+            f"{precision}; {self.plan.batches_per_step} micro-batch(es) of up to "
             f"{self.settings.tokens_per_batch:,} source tokens a step, {self.plan.padding_share():.1%} padding"
         )
         if self.plan.batches_per_step != self.settings.batches_per_step:
@@ -136,7 +144,7 @@ class _Run:
 
     def loop(self) -> None:
         """Take steps until the last one, early stopping, or a signal; the newest state is always on disk at the end."""
-        settings, window = self.settings, _Window()
+        settings, window, stopped = self.settings, _Window(), False
         with self.log, _caught_signals(self):
             for step_batches in self._micro_batches():
                 if self.state.step >= settings.steps or self._stopped_early():
@@ -150,14 +158,15 @@ class _Run:
                     window = _Window()
                 if self.state.step % settings.validate_every == 0 or self.state.step == settings.steps:
                     self._validate()
-                if statistics["stop"]:
+                stopped = statistics["stop"] > 0 and self.state.step < settings.steps
+                if stopped:
                     break
                 if self.state.step % settings.save_every == 0:
                     self._save_checkpoint()
             path = self._save_checkpoint()
             self._save_model("last")
         self.accelerator.end_training()
-        if self.stop_signal:
+        if stopped:
             raise TrainingError(f"stopped by a signal after step {self.state.step}; resume=true goes on from {path}")
         self.log.say(f"done: {self.folder}")
 
@@ -199,8 +208,8 @@ class _Run:
         own_target_tokens = sum(map(num_target_tokens, tensors))
         own_source_tokens = sum(len(row["input_ids"]) for rows in micro_batches for row in rows)
         own_documents = sum(map(len, micro_batches))
-        target_tokens, source_tokens, documents, stop = sum_over_processes(
-            accelerator, [own_target_tokens, own_source_tokens, own_documents, self.stop_signal]
+        target_tokens, source_tokens, documents = sum_over_processes(
+            accelerator, [own_target_tokens, own_source_tokens, own_documents]
         )
         own_loss = 0.0
         for index, batch in enumerate(tensors):
@@ -214,7 +223,9 @@ class _Run:
         learning_rate = learning_rate_at(self.state.step, self.settings)
         set_learning_rate(self.optimizer, learning_rate)
         norm = accelerator.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
-        mean_loss = sum_over_processes(accelerator, [own_loss])[0] / target_tokens
+        # A signal may have reached one process only; all must stop after the same step.
+        loss_sum, stop = sum_over_processes(accelerator, [own_loss, self.stop_signal])
+        mean_loss = loss_sum / target_tokens
         self._check_finite(mean_loss, float(norm) if norm is not None else 0.0, micro_batches)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -245,12 +256,15 @@ class _Run:
         if math.isfinite(loss) and (math.isfinite(norm) or self.accelerator.mixed_precision == "fp16"):
             return  # with fp16 the loss scaler skips steps whose gradients overflow
         ids = [row["id"] for rows in micro_batches for row in rows]
-        checkpoints = complete_checkpoints(self.folder / "checkpoints")
-        last = f"the last good checkpoint is {checkpoints[-1]}" if checkpoints else "there is no checkpoint yet"
         raise TrainingError(
             f"the loss ({loss}) or its gradient ({norm}) is not finite at step {self.state.step + 1}, "
-            f"with the documents {', '.join(ids[:8])}; {last}; a lower training.learning_rate may help"
+            f"with the documents {', '.join(ids[:8])}; {self._last_checkpoint()}; "
+            "a lower training.learning_rate may help"
         )
+
+    def _last_checkpoint(self) -> str:
+        checkpoints = complete_checkpoints(self.folder / "checkpoints")
+        return f"the last good checkpoint is {checkpoints[-1]}" if checkpoints else "there is no checkpoint yet"
 
     def _log_window(self, window: "_Window") -> None:
         metrics = window.metrics()
@@ -267,6 +281,10 @@ class _Run:
             return
         pad_token_id = self.tokenizer.pad_token_id
         loss = validation_loss(self.model, data, self.settings, self.accelerator, pad_token_id)
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the validation loss ({loss}) is not finite after step {self.state.step}; {self._last_checkpoint()}"
+            )
         metrics = {"validation_loss": loss}
         if self.settings.rouge_examples:
             metrics |= validation_rouge(self.model, self.tokenizer, data, self.settings, self.accelerator)
@@ -274,9 +292,7 @@ class _Run:
         self.log.record(self.state.step, metrics, shown)
         self.last_metrics = metrics
         best_metric = self.settings.best_metric
-        score = -loss if best_metric == "loss" else metrics.get(best_metric)
-        if score is None:
-            raise InputError(f"training.best_metric={best_metric} needs training.rouge_examples > 0")
+        score = -loss if best_metric == "loss" else metrics[best_metric]
         if self.state.best_score is None or score > self.state.best_score:
             self.state = replace(self.state, best_score=score, validations_without_improvement=0)
             self._save_model("best")
@@ -294,7 +310,9 @@ class _Run:
     def _save_checkpoint(self) -> Path:
         checkpoints = self.folder / "checkpoints"
         if self.accelerator.is_main_process:
-            save_checkpoint(checkpoints, self.state, self._bare_model(), self.optimizer)
+            scaler = self.accelerator.scaler
+            state = replace(self.state, loss_scaler=scaler.state_dict() if scaler is not None else {})
+            save_checkpoint(checkpoints, state, self._bare_model(), self.optimizer)
             prune_checkpoints(checkpoints, self.settings.keep_checkpoints)
         self.accelerator.wait_for_everyone()
         return checkpoints / f"step-{self.state.step:06d}"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -13,10 +14,17 @@ def summed_loss(model: Any, batch: dict[str, Tensor], label_smoothing: float = 0
 
     Our own models compute it without keeping logits; any other seq2seq model gives its logits.
     """
-    if _has_own_loss(model):
+    bare = model
+    while hasattr(bare, "module"):  # under DistributedDataParallel
+        bare = bare.module
+    if getattr(bare, "accepts_label_smoothing", False):
         output = model(**batch, num_items_in_batch=1, label_smoothing=label_smoothing, return_logits=False)
         return output.loss.float()
-    logits = model(**batch).logits
+    inputs = dict(batch)
+    if bare.config.model_type == "led":  # the first token attends to all, as when it summarizes
+        inputs["global_attention_mask"] = torch.zeros_like(batch["input_ids"])
+        inputs["global_attention_mask"][:, 0] = 1
+    logits = model(**inputs).logits
     return F.cross_entropy(
         logits.float().flatten(0, 1),
         batch["labels"].flatten(),
@@ -29,9 +37,3 @@ def summed_loss(model: Any, batch: dict[str, Tensor], label_smoothing: float = 0
 def num_target_tokens(batch: dict[str, Tensor]) -> int:
     """The number of real target tokens in a micro-batch."""
     return int((batch["labels"] != IGNORED).sum())
-
-
-def _has_own_loss(model: Any) -> bool:
-    while hasattr(model, "module"):  # under DistributedDataParallel
-        model = model.module
-    return getattr(model, "accepts_label_smoothing", False)

@@ -1,5 +1,6 @@
 """What a run starts from: the tokenizer, the model and its generation settings, built from the configuration."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,6 +9,8 @@ from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from summarizer.config import GenerationConfig, RunConfig
 from summarizer.files import InputError
+from summarizer.inference.generation import source_limit
+from summarizer.inference.settings import SummarySettings
 from summarizer.inference.summarizer import resolve_model
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
 
@@ -34,7 +37,17 @@ def make_model(config: RunConfig, tokenizer: Any) -> Any:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     model.config.sentence_per_line = config.data.sentence_per_line
     model.generation_config = make_generation_config(model, config.generation)
-    return model
+    return model.train()  # a pretrained model comes in evaluation mode, without dropout
+
+
+def check_lengths(model: Any, tokenizer: Any, lengths: Sequence[int]) -> None:
+    """Raise InputError if a document has more tokens than the model has positions."""
+    limit, longest = source_limit(model, tokenizer, SummarySettings()), max(lengths, default=0)
+    if limit is not None and longest > limit:
+        raise InputError(
+            f"the longest document has {longest:,} tokens, and the model reads {limit:,} at most; "
+            f"set data.max_source_tokens={limit}"
+        )
 
 
 def make_generation_config(model: Any, config: GenerationConfig) -> transformers.GenerationConfig:
@@ -76,11 +89,13 @@ def _pretrained_model(config: RunConfig) -> Any:
         raise InputError("'model' describes a new model and 'pretrained' names a trained one; give one of them")
     path = resolve_model(str(config.pretrained))
     try:
-        return AutoModelForSeq2SeqLM.from_pretrained(path, dtype=torch.float32, use_safetensors=True)
+        model = AutoModelForSeq2SeqLM.from_pretrained(path, dtype=torch.float32, use_safetensors=True)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
             f"pretrained '{config.pretrained}' cannot be loaded: {' '.join(str(error).split())}"
         ) from error
+    model.config.task_specific_params = None  # documents are trained on, and so later read, without a task's prompt
+    return model
 
 
 def _copy_embeddings(model: Any, name: str) -> None:

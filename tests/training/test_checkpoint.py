@@ -1,0 +1,156 @@
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from summarizer.config import TrainingConfig
+from summarizer.files import InputError
+from summarizer.training import checkpoint
+from summarizer.training.checkpoint import (
+    TrainingState,
+    complete_checkpoints,
+    load_checkpoint,
+    prune_checkpoints,
+    save_checkpoint,
+    save_model_folder,
+)
+from summarizer.training.optim import make_optimizer
+from tests.corpus import tiny_tokenizer
+from tests.tiny import padded_batch, padded_labels, tiny_model
+
+STATE = TrainingState(7, best_score=-1.25, validations_without_improvement=2, loss_scaler={"scale": 512.0})
+
+
+def trained(seed=0, steps=3, **options):
+    """A tiny model and its optimizer after some steps."""
+    model = tiny_model(seed, copy_mechanism=True, **options)
+    optimizer = make_optimizer(model, TrainingConfig(learning_rate=0.1))
+    batch = {**padded_batch([7, 5]), "labels": padded_labels([4, 3])}
+    for _ in range(steps):
+        model(**batch).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return model, optimizer
+
+
+def take_step(model, optimizer):
+    model(**padded_batch([6, 4], seed=3), labels=padded_labels([2, 5], seed=4)).loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return model.state_dict()
+
+
+def assert_equal(first, second):
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        assert torch.equal(value, second[name]), name
+
+
+@pytest.mark.parametrize("options", [{}, {"share_encoder_layers": True}])
+def test_weights_optimizer_and_state_come_back_bit_for_bit(tmp_path, options):
+    model, optimizer = trained(**options)
+    path = save_checkpoint(tmp_path, STATE, model, optimizer)
+    assert path == tmp_path / "step-000007"
+    other, other_optimizer = trained(seed=1, steps=1, **options)
+    assert load_checkpoint(path, other, other_optimizer) == STATE
+    assert_equal(model.state_dict(), other.state_dict())
+    before, after = optimizer.state_dict(), other_optimizer.state_dict()
+    assert json.dumps(before["param_groups"]) == json.dumps(after["param_groups"])  # a list is as good as a tuple
+    for index, values in before["state"].items():
+        assert_equal(values, after["state"][index])
+    assert_equal(take_step(model, optimizer), take_step(other, other_optimizer))
+    assert other.lm_head.weight is other.model.shared.weight
+
+
+def test_a_new_optimizer_takes_the_state_too(tmp_path):
+    model, optimizer = trained()
+    path = save_checkpoint(tmp_path, STATE, model, optimizer)
+    other, other_optimizer = trained(seed=1, steps=0)
+    load_checkpoint(path, other, other_optimizer)
+    assert_equal(take_step(model, optimizer), take_step(other, other_optimizer))
+
+
+def test_only_complete_checkpoints_count_oldest_first(tmp_path):
+    model, optimizer = trained(steps=1)
+    for step in (1_000_000, 999_999, 20):
+        save_checkpoint(tmp_path, TrainingState(step), model, optimizer)
+    (tmp_path / "step-000030").mkdir()
+    (tmp_path / "step-000030" / "model.safetensors").write_bytes(b"half")
+    assert [path.name for path in complete_checkpoints(tmp_path)] == ["step-000020", "step-999999", "step-1000000"]
+    assert complete_checkpoints(tmp_path / "none") == []
+
+
+def test_writing_that_is_interrupted_leaves_the_old_checkpoint_and_no_new_one(tmp_path, monkeypatch):
+    model, optimizer = trained(steps=1)
+    save_checkpoint(tmp_path, TrainingState(1), model, optimizer)
+
+    def fail(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(checkpoint, "write_json", fail)
+    for step in (1, 2):
+        with pytest.raises(OSError, match="no space"):
+            save_checkpoint(tmp_path, TrainingState(step), model, optimizer)
+    assert [path.name for path in complete_checkpoints(tmp_path)] == ["step-000001"]
+    prune_checkpoints(tmp_path, keep=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]
+
+
+def test_saving_a_step_again_replaces_it(tmp_path):
+    save_checkpoint(tmp_path, TrainingState(1), *trained(seed=0))
+    model, optimizer = trained(seed=5)
+    path = save_checkpoint(tmp_path, TrainingState(1, best_score=3.0), model, optimizer)
+    other = trained(seed=1)
+    assert load_checkpoint(path, *other).best_score == 3.0
+    assert_equal(model.state_dict(), other[0].state_dict())
+    assert [each.name for each in tmp_path.iterdir()] == ["step-000001"]
+
+
+def test_the_newest_checkpoints_are_kept(tmp_path):
+    model, optimizer = trained(steps=1)
+    for step in (1, 2, 30, 4):
+        save_checkpoint(tmp_path, TrainingState(step), model, optimizer)
+    prune_checkpoints(tmp_path, keep=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000004", "step-000030"]
+    prune_checkpoints(tmp_path, keep=5)
+    assert len(complete_checkpoints(tmp_path)) == 2
+
+
+def test_a_checkpoint_of_another_model_or_a_damaged_one_is_an_error_that_names_it(tmp_path):
+    path = save_checkpoint(tmp_path, STATE, *trained())
+    for options in ({"encoder_layers": 3}, {"encoder_layers": 1}, {"d_model": 32}):
+        with pytest.raises(InputError, match="step-000007: does not fit this configuration") as caught:
+            load_checkpoint(path, *trained(steps=0, **options))
+        assert len(str(caught.value)) < 400
+    state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    assert state["step"] == 7
+    (path / "optimizer.safetensors").write_bytes(b"half")
+    with pytest.raises(InputError, match="step-000007: cannot be read"):
+        load_checkpoint(path, *trained(steps=0))
+
+
+def test_a_model_folder_appears_whole_and_loads_by_the_auto_classes(tmp_path, monkeypatch):
+    model, tokenizer, path = tiny_model(copy_mechanism=True), tiny_tokenizer(), tmp_path / "best"
+    save_model_folder(path, model, tokenizer, "# Card\n")
+    names = {each.name for each in path.iterdir()}
+    assert names == {
+        *("config.json", "generation_config.json", "model.safetensors"),
+        *("tokenizer.json", "tokenizer_config.json", "README.md"),
+    }
+    assert_equal(AutoModelForSeq2SeqLM.from_pretrained(path).state_dict(), model.state_dict())
+    text = "The patients improved."
+    assert AutoTokenizer.from_pretrained(path)(text).input_ids == tokenizer(text).input_ids
+
+    before = load_file(path / "model.safetensors")
+    monkeypatch.setattr(tokenizer, "save_pretrained", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        save_model_folder(path, tiny_model(seed=9, copy_mechanism=True), tokenizer, "# Card\n")
+    assert_equal(load_file(path / "model.safetensors"), before)
+    monkeypatch.undo()
+    save_model_folder(path, tiny_model(seed=9, copy_mechanism=True), tokenizer, "# New\n")
+    assert (path / "README.md").read_text(encoding="utf-8") == "# New\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["best"]
+    shutil.rmtree(path)

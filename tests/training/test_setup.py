@@ -1,0 +1,124 @@
+import pytest
+import torch
+from transformers import BartConfig, BartForConditionalGeneration
+
+from summarizer.config import GenerationConfig
+from summarizer.files import InputError
+from summarizer.training.setup import check_lengths, load_tokenizer, make_generation_config, make_model
+from tests.corpus import tiny_tokenizer
+from tests.tiny import tiny_model
+
+
+@pytest.fixture
+def tokenizer():
+    return tiny_tokenizer()
+
+
+@pytest.fixture
+def bart_folder(tmp_path):
+    """A tiny BART with the tokenizer, as a model folder."""
+    torch.manual_seed(0)
+    config = BartConfig(
+        vocab_size=500, d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=64,
+        pad_token_id=0, bos_token_id=2, eos_token_id=3, decoder_start_token_id=3, forced_eos_token_id=3,
+        task_specific_params={"summarization": {"prefix": "summarize: "}},
+    )  # fmt: skip
+    BartForConditionalGeneration(config).save_pretrained(tmp_path / "bart")
+    tiny_tokenizer().save_pretrained(tmp_path / "bart")
+    return tmp_path / "bart"
+
+
+def test_a_new_model_fits_the_tokenizer_and_follows_from_the_seed(configure, tokenizer):
+    first, same, other = (make_model(configure(f"seed={seed}"), tokenizer) for seed in (1, 1, 2))
+    assert first.config.vocab_size == len(tokenizer)
+    names = ("pad_token_id", "bos_token_id", "eos_token_id")
+    assert [getattr(first.config, name) for name in names] == [getattr(tokenizer, name) for name in names]
+    assert first.config.decoder_start_token_id == tokenizer.bos_token_id
+    weights = [model.model.encoder.stack.layers[0].feed_forward.up.weight for model in (first, same, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("model.d_modell=8", "model.d_modell: unknown key; choose from .*d_model, "),
+        ("model.mixer=fastfomer", "unknown mixer 'fastfomer'; choose from .*fastformer, "),
+        ("model.norm=middle", "norm"),
+        ("model.d_model=wide", "d_model"),
+        ("model.d_model=30", "d_model=30 is no multiple of encoder_attention_heads=4"),
+        ("model.mixer_options.nothing=1", "nothing"),
+    ],
+)
+def test_a_wrong_key_or_value_of_the_model_is_one_line_that_names_it(configure, tokenizer, override, named):
+    with pytest.raises(InputError, match=f"^model: .*{named}") as caught:
+        make_model(configure(override), tokenizer)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pretrained_model_starts_from_its_weights_in_training_mode(configure, tokenizer, bart_folder):
+    config = configure(f"pretrained={bart_folder}", "data.tokenizer=null", name="pretrained")
+    assert load_tokenizer(config).get_vocab() == tokenizer.get_vocab()
+    model = make_model(config, tokenizer)
+    expected = BartForConditionalGeneration.from_pretrained(bart_folder)
+    assert all(torch.equal(p, q) for p, q in zip(model.parameters(), expected.parameters(), strict=True))
+    assert model.training
+    assert all(module.training for module in model.modules())
+
+
+def test_a_pretrained_model_keeps_no_prompt_as_it_is_trained_without_one(configure, tokenizer, bart_folder):
+    model = make_model(configure(f"pretrained={bart_folder}", name="pretrained"), tokenizer)
+    assert getattr(model.config, "task_specific_params", None) is None
+
+
+def test_model_and_pretrained_exclude_each_other(configure, tokenizer, bart_folder):
+    with pytest.raises(InputError, match="'model' describes a new model and 'pretrained' names a trained one"):
+        make_model(configure(f"pretrained={bart_folder}"), tokenizer)
+
+
+def test_what_cannot_be_loaded_is_named(configure, tokenizer, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"a folder without config\.json"):
+        make_model(configure(f"pretrained={tmp_path}/empty", name="pretrained"), tokenizer)
+    with pytest.raises(InputError, match="no such folder, and no hub id"):
+        make_model(configure(f"training.initial_embeddings={tmp_path}/none"), tokenizer)
+    with pytest.raises(InputError, match=r"data\.tokenizer .*empty' cannot be loaded") as caught:
+        load_tokenizer(configure(f"data.tokenizer={tmp_path}/empty"))
+    assert "\n" not in str(caught.value)
+
+
+def test_initial_embeddings_are_the_donors_scaled_to_the_models_own_spread(configure, tokenizer, bart_folder):
+    plain = make_model(configure(), tokenizer).get_input_embeddings().weight
+    model = make_model(configure(f"training.initial_embeddings={bart_folder}"), tokenizer)
+    donor = BartForConditionalGeneration.from_pretrained(bart_folder).get_input_embeddings().weight
+    taken = model.get_input_embeddings().weight
+    torch.testing.assert_close(taken, donor * (plain.std() / donor.std()))
+    assert taken.std().item() == pytest.approx(plain.std().item(), rel=1e-4)
+    assert model.lm_head.weight is taken
+    assert taken.requires_grad
+
+
+def test_initial_embeddings_of_another_size_are_an_error_with_both_sizes(configure, tokenizer, bart_folder):
+    with pytest.raises(InputError, match=r"has shape \(500, 32\), the model \(500, 64\)"):
+        make_model(configure(f"training.initial_embeddings={bart_folder}", "model.d_model=64"), tokenizer)
+
+
+def test_documents_longer_than_the_models_positions_are_an_error_with_both_numbers(tokenizer):
+    model = tiny_model(positions="learned", max_source_positions=50)
+    check_lengths(model, tokenizer, [3, 50])
+    with pytest.raises(InputError, match=r"has 51 tokens.* reads 50 at most; set data\.max_source_tokens=50"):
+        check_lengths(model, tokenizer, [3, 51, 7])
+    check_lengths(tiny_model(), tokenizer, [10**6])
+    check_lengths(model, tokenizer, [])
+
+
+def test_generation_settings_go_with_the_model_and_greedy_has_no_beam_settings():
+    model = tiny_model()
+    beams = make_generation_config(model, GenerationConfig(num_beams=3, max_summary_tokens=9, length_penalty=0.5))
+    assert (beams.num_beams, beams.max_new_tokens, beams.length_penalty) == (3, 9, 0.5)
+    assert (beams.pad_token_id, beams.bos_token_id, beams.eos_token_id, beams.decoder_start_token_id) == (0, 2, 3, 2)
+    greedy = make_generation_config(model, GenerationConfig(num_beams=1, min_summary_tokens=2))
+    assert (greedy.min_new_tokens, greedy.length_penalty, greedy.early_stopping) == (2, None, None)
+    for config in (beams, greedy):
+        config.validate(strict=True)
