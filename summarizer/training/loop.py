@@ -71,6 +71,8 @@ def train(config: RunConfig) -> Path:
 def _make_accelerator(config: RunConfig, folder: Path) -> Accelerator:
     try:
         accelerator = Accelerator(
+            # Unless told so, accelerate takes each of several processes without GPUs for the only one.
+            cpu=not torch.accelerator.is_available(),
             mixed_precision=config.training.mixed_precision,
             log_with=list(config.training.trackers) or None,
             project_dir=folder,

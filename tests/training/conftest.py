@@ -1,11 +1,14 @@
 """Tiny training runs; the finished one is shared, and to be left as it is."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from summarizer.config import RunConfig, load_config
 from tests.corpus import pair_rows, tiny_tokenizer, write_jsonl
+
+os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # runs are compared bit for bit
 
 BASE = """
 data: {{train: [{folder}/train.jsonl], validation: [{folder}/validation.jsonl], tokenizer: {folder}/tokenizer,

@@ -1,0 +1,48 @@
+"""Two processes see the steps, losses and weights of one."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from summarizer.training.loop import train
+from tests.corpus import pair_rows, write_jsonl
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_two_processes_train_like_one(configure, tmp_path):
+    # 25 documents, 7 to validate and 3 to summarize: none divides by two. An epoch's last step has one micro-batch.
+    overrides = ["training.steps=4", "training.validate_every=4", "training.rouge_examples=3", "training.save_every=2"]
+    overrides += ["training.tokens_per_batch=600", "training.schedule=constant"]
+    write_jsonl(tmp_path / "train.jsonl", pair_rows(25, seed=1))
+    alone = train(configure(*overrides, "name=alone"))
+    launch = ["-m", "accelerate.commands.launch", "--config_file", "configs/accelerate/two_cpu_processes.yaml"]
+    launch += ["--main_process_port", "0"]  # any that is free
+    command = [sys.executable, *launch, "scripts/train.py", str(tmp_path / "base.yaml"), *overrides, "name=pair"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HF_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "2 process(es) on cpu" in done.stderr
+    assert done.stderr.count("done: ") == 1
+    pair = tmp_path / "runs" / "pair"
+    first, second = (
+        [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        for run in (alone, pair)
+    )
+    speeds = ("source_tokens_per_second", "documents_per_second")
+    assert len(first) == len(second) == 5
+    for ours, theirs in zip(first, second, strict=True):
+        assert {key: value for key, value in ours.items() if key not in speeds} == pytest.approx(
+            {key: value for key, value in theirs.items() if key not in speeds}, rel=1e-5, abs=1e-5
+        )
+    weights, others = (load_file(run / "last" / "model.safetensors") for run in (alone, pair))
+    assert max(float((weights[name] - others[name]).abs().max()) for name in weights) < 1e-4
+    assert [path.name for path in sorted((pair / "checkpoints").iterdir())] == ["step-000002", "step-000004"]
