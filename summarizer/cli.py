@@ -42,17 +42,22 @@ def _fail(message: str, status: int) -> None:
     sys.exit(status)
 
 
-@app.callback()
-def _global_options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
-) -> None:
-    _options["debug"] = debug
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         from summarizer import __version__
 
         print(f"summarizer {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _global_options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    _options["debug"] = debug
 
 
 @app.command()
