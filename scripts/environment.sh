@@ -10,6 +10,9 @@ wanted="$1 $(cat pyproject.toml constraints.txt | cksum)"
 if [ "$(cat .venv/installed 2>/dev/null)" != "$wanted" ]; then
   echo "Installing fastformer-summarizer[$1] (several hundred megabytes on a fresh machine)"
   python -c 'import sys; sys.exit("Python 3.10 or later is needed, not " + sys.version) if sys.version_info < (3, 10) else 0' || exit 1
-  pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$1]" || exit 1
+  # constraints.txt holds what CI proved, on Python 3.11. Python 3.10 needs older versions of some, within our ranges.
+  python -c 'import sys; sys.exit(sys.version_info < (3, 11))' && proven=constraints.txt || proven=.venv/torch.txt
+  grep '^torch==' constraints.txt > .venv/torch.txt
+  pip install --quiet --disable-pip-version-check --constraint "$proven" --editable ".[$1]" || exit 1
   echo "$wanted" > .venv/installed
 fi
