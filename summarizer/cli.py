@@ -24,8 +24,6 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; an error is one line on stderr and exit status 1, or 2 for wrong usage."""
     try:
         app(arguments)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
     except Exception as error:
         _report(error, 1)
 

@@ -105,8 +105,10 @@ def test_the_tables_are_those_of_the_result_files(monkeypatch):
 def test_the_sample_pairs_are_the_sample_documents_with_their_references():
     from summarizer.data.readers import read_document
 
-    references = [json.loads(line) for line in (ROOT / "samples/references.jsonl").open(encoding="utf-8")]
-    pairs = [json.loads(line) for line in (ROOT / "samples/pairs.jsonl").open(encoding="utf-8")]
+    references, pairs = (
+        [json.loads(line) for line in (ROOT / "samples" / name).read_text(encoding="utf-8").splitlines()]
+        for name in ("references.jsonl", "pairs.jsonl")
+    )
     assert [(pair["id"], pair["summary"]) for pair in pairs] == [(item["id"], item["summary"]) for item in references]
     for pair in pairs:
         assert pair["document"] == read_document(ROOT / "samples/documents" / pair["id"]).text

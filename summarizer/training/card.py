@@ -54,7 +54,7 @@ def make_card(config: RunConfig, text: str, step: int, sizes: dict[str, int], me
 
 def without_paths(config: dict[str, Any]) -> dict[str, Any]:
     """The configuration for others to read: files by the end of their paths, and no folders of this machine."""
-    shown = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
+    shown: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
     shown.pop("output_dir")
     shown["data"].pop("cache_dir")
     for split in ("train", "validation", "test"):

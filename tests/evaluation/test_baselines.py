@@ -5,9 +5,9 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from summarizer.evaluation.baselines import document_sentences, is_heading, lead, oracle, random_sentences
 from summarizer.evaluation.rouge import ROUGE_TYPES, score_sentences
-from summarizer.sentences import split_sentences
 from summarizer.evaluation.statistics import mean
 from summarizer.evaluation.tokenizers import make_tokenizer
+from summarizer.sentences import split_sentences
 
 SCORER = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
 SENTENCES = [f"sentence number {number} ." for number in range(20)]

@@ -10,8 +10,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from summarizer.cli import main
 from summarizer.evaluation.evaluate import EvaluationOptions, default_output, evaluate, examples_path, mean_sentences
 from summarizer.evaluation.rouge import MEASURES, ROUGE_TYPES, RougeSettings, score_texts
-from summarizer.sentences import split_sentences
 from summarizer.files import InputError
+from summarizer.sentences import split_sentences
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -136,5 +136,5 @@ def test_files_that_cannot_be_read_are_refused_with_the_reason(write_jsonl, tmp_
     }.items():
         with pytest.raises(InputError, match=message):
             read_examples(tmp_path / name, reference_path)
-    with pytest.raises(InputError, match="no column nope .* there are: id, abstract"):
+    with pytest.raises(InputError, match=r"no column nope .* there are: id, abstract"):
         read_examples(write_jsonl("p.jsonl", predictions("a")), reference_path, Columns(summary="nope"))

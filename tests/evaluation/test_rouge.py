@@ -5,8 +5,8 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from summarizer.evaluation.lcs import lcs_length
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings, score_pair, score_sentences, score_texts
-from summarizer.sentences import split_sentences
 from summarizer.evaluation.tokenizers import DefaultTokenizer, make_tokenizer
+from summarizer.sentences import split_sentences
 
 SCORER = RougeScorer(list(ROUGE_TYPES), use_stemmer=True)
 LATIN_AND_NOT = {
