@@ -13,6 +13,7 @@ from summarizer.config import DataConfig
 from summarizer.data.documents import Pair, PairSource, ReadReport, find_pairs, read_pairs
 from summarizer.data.encoding import SourceEncoder
 from summarizer.files import InputError, write_json, write_whole
+from summarizer.progress import WorkProgress
 
 if TYPE_CHECKING:
     import datasets
@@ -118,7 +119,11 @@ def _write_arrow(
     sources = SourceEncoder(tokenizer, config.max_source_tokens, sentence_per_line=config.sentence_per_line)
     targets = SourceEncoder(tokenizer, config.max_target_tokens)
     totals: Counter[str] = Counter()
-    with write_whole(arrow, "wb") as file, pa.ipc.new_stream(file, schema) as writer:
+    with (
+        WorkProgress(f"preparing {source.split}", "pairs", limit) as progress,
+        write_whole(arrow, "wb") as file,
+        pa.ipc.new_stream(file, schema) as writer,
+    ):
         for batch in _batched(pairs, PAIRS_AT_A_TIME):
             columns = _tokenize(batch, sources, targets)
             totals["pairs"] += len(batch)
@@ -126,6 +131,7 @@ def _write_arrow(
                 totals[f"truncated_{side}s"] += sum(dropped > 0 for dropped in columns[f"dropped_{side}"])
                 totals[f"dropped_{side}_tokens"] += sum(columns[f"dropped_{side}"])
             writer.write_batch(pa.record_batch(columns, schema=schema))
+            progress.advance(len(batch))
         if not totals["pairs"]:
             what = "; ".join(read.lines()) or "the files hold no rows"
             raise InputError(f"data.{source.split}: no pair can be used: {what}")

@@ -15,11 +15,11 @@ from transformers.utils import logging as transformers_logging
 from summarizer import __version__
 from summarizer.files import InputError, hash_of_file, write_json
 from summarizer.inference.output import FolderSink, JsonlSink, Sink, StdoutSink, SummaryRecord
-from summarizer.inference.progress import BatchProgress
 from summarizer.inference.settings import Summary, SummarySettings
 from summarizer.inference.sources import InputDocument, count_documents, find_inputs, read_inputs
 from summarizer.inference.summarizer import Summarizer, resolve_model
 from summarizer.memory import keep_freed_memory
+from summarizer.progress import WorkProgress
 
 _NOT_FOLDERS = (".json", ".csv", ".parquet", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
 _SHOWN_FAILURES = 5
@@ -83,7 +83,7 @@ def summarize_files(
     total = count_documents(found)
     if options.max_documents is not None:
         total = options.max_documents if total is None else min(total, options.max_documents)
-    with BatchProgress(total, options.quiet) as progress:
+    with WorkProgress("summarizing", "documents", total, options.quiet) as progress:
         if found.skipped:
             names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
             progress.say(f"passed over {len(found.skipped)} that are no documents: {names}")

@@ -1,4 +1,4 @@
-"""How far a batch of documents is: a bar on a terminal, plain lines elsewhere, nothing when quiet. All on stderr."""
+"""How far a long piece of work is: a bar on a terminal, plain lines elsewhere, nothing when quiet. All on stderr."""
 
 import sys
 import time
@@ -10,28 +10,32 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 SECONDS_BETWEEN_LINES = 10.0
 
 
-class BatchProgress:
-    """Counts documents towards `total` (None: unknown) and shows it; `say` prints a line that the bar leaves whole."""
+class WorkProgress:
+    """Counts items towards `total` (None: unknown) and shows it; `say` prints a line that the bar leaves whole.
 
-    def __init__(self, total: int | None, quiet: bool) -> None:
+    `work` says what is done and `items` to what: "summarizing", "documents".
+    """
+
+    def __init__(self, work: str, items: str, total: int | None, quiet: bool = False) -> None:
+        self._items = items
         self._console = Console(file=sys.stderr, highlight=False, quiet=quiet)
         self._bar = Progress(
-            TextColumn("[bold]summarizing"),
+            TextColumn(f"[bold]{work}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("documents"),
+            TextColumn(items),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
             console=self._console,
             disable=quiet or not self._console.is_terminal,
         )
-        self._task = self._bar.add_task("summarizing", total=total)
+        self._task = self._bar.add_task(work, total=total)
         self._total = total
         self._done = 0
         self._started = self._last_line = time.monotonic()
 
-    def __enter__(self) -> "BatchProgress":
+    def __enter__(self) -> "WorkProgress":
         self._bar.start()
         return self
 
@@ -44,14 +48,15 @@ class BatchProgress:
         """A line for people."""
         self._console.print(message, markup=False, soft_wrap=True)
 
-    def advance(self) -> None:
-        """One more document is done."""
-        self._done += 1
+    def advance(self, count: int = 1) -> None:
+        """So many more items are done."""
+        self._done += count
         self._bar.update(self._task, completed=self._done)
         now = time.monotonic()
         if not self._console.is_terminal and now - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = now
-            self.say(f"{self._done}{f' of {self._total}' if self._total else ''} documents{self._time_left(now)}")
+            of_total = f" of {self._total:,}" if self._total else ""
+            self.say(f"{self._done:,}{of_total} {self._items}{self._time_left(now)}")
 
     def _time_left(self, now: float) -> str:
         if not self._total:
