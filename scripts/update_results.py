@@ -8,6 +8,7 @@ from summarizer.reporting.results import profile_table, rouge_table
 ROOT = Path(__file__).parent.parent
 TABLES = {
     "pubmed": lambda: rouge_table(ROOT / "results/pubmed/scores.json", "this model"),
+    "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
@@ -22,6 +23,8 @@ def updated(text: str) -> str:
     return re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", table, text, flags=re.DOTALL)
 
 
+PAGES = (ROOT / "README.md", ROOT / "docs/results.md", ROOT / "summarizer/assets/default/README.md")
+
 if __name__ == "__main__":
-    for page in (ROOT / "README.md", ROOT / "docs/results.md"):
+    for page in PAGES:
         page.write_text(updated(page.read_text(encoding="utf-8")), encoding="utf-8")
