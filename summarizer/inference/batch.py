@@ -93,9 +93,10 @@ def summarize_files(
         made_with = _made_with(summarizer, options)
         sink = _open_sink(output, records_path, made_with, found.is_one_document)
 
-        def done(record: SummaryRecord, resumed: bool = False) -> None:
-            report.add(record, resumed)
-            progress.advance()
+        def done(records: list[SummaryRecord], resumed: bool = False) -> None:
+            for record in records:
+                report.add(record, resumed)
+            progress.advance(len(records))
 
         try:
             documents = itertools.islice(read_inputs(found, options.document_column), options.max_documents)
@@ -122,19 +123,19 @@ def _summarize_all(
     sink: Sink,
     done: Callable[..., None],
 ) -> None:
-    """Bring each document's record into `sink`, and tell `done` when it is there."""
+    """Bring each document's record into `sink`, and tell `done` when they are there."""
     pending: dict[int, tuple[int, InputDocument]] = {}  # position among the texts → position in the input
 
     def texts() -> Iterator[str]:
         number = 0
         for position, document in enumerate(documents):
             if (record := sink.earlier(position, document)) is not None:
-                done(record, resumed=True)
+                done([record], resumed=True)
             elif document.error is not None:
                 record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
                 sink.write(position, document, record)
                 sink.flush()
-                done(record)
+                done([record])
             else:
                 pending[number] = (position, document)
                 number += 1
@@ -147,8 +148,7 @@ def _summarize_all(
             records.append(_record(document, summary))
             sink.write(position, document, records[-1])
         sink.flush()
-        for record in records:
-            done(record)
+        done(records)
 
 
 def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
