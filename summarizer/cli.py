@@ -81,7 +81,7 @@ def evaluate(
         Path, typer.Argument(help="What they are compared with, in the same kinds of files; documents may stand there.")
     ],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="scores.json; by default beside the predictions.")
+        Path | None, typer.Option("-o", "--output", help="By default PREDICTIONS.scores.json, beside them.")
     ] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Score Lead-k, random-k and the greedy oracle too; needs the documents.")

@@ -10,8 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from transformers.utils import logging as transformers_logging
-
 from summarizer import __version__
 from summarizer.files import InputError, hash_of_file, write_json
 from summarizer.inference.output import FolderSink, JsonlSink, Sink, StdoutSink, SummaryRecord
@@ -87,7 +85,7 @@ def summarize_files(
         if found.skipped:
             names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
             progress.say(f"passed over {len(found.skipped)} that are no documents: {names}")
-        summarizer = _load(options)
+        summarizer = Summarizer.from_pretrained(options.model, options.device, options.dtype)
         progress.say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
         summarizer.batches((), options.settings)  # says what does not fit the model before anything is written
         made_with = _made_with(summarizer, options)
@@ -184,17 +182,6 @@ def _open_sink(output: str | None, records_path: Path | None, made_with: dict[st
     if records_path == Path(output):
         return JsonlSink(records_path, made_with)
     return FolderSink(Path(output), made_with)
-
-
-def _load(options: BatchOptions) -> Summarizer:
-    """The model, loaded without transformers' own progress bars."""
-    bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        return Summarizer.from_pretrained(options.model, options.device, options.dtype)
-    finally:
-        if bars:
-            transformers_logging.enable_progress_bar()
 
 
 def _made_with(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:

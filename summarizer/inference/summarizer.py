@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers.utils import logging
 
 import summarizer.models  # noqa: F401 (registers our models with the Auto classes)
 from summarizer.files import InputError
@@ -41,8 +43,9 @@ class Summarizer:
         precision = choose_dtype(dtype, place)
         path = resolve_model(name)
         try:
-            tokenizer = AutoTokenizer.from_pretrained(path)
-            model = AutoModelForSeq2SeqLM.from_pretrained(path, dtype=precision, use_safetensors=True)
+            with _without_progress_bars():
+                tokenizer = AutoTokenizer.from_pretrained(path)
+                model = AutoModelForSeq2SeqLM.from_pretrained(path, dtype=precision, use_safetensors=True)
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise InputError(f"model '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
         return cls(model.to(place).eval(), tokenizer)
@@ -63,6 +66,18 @@ class Summarizer:
         """Like `stream`, but as the batches are finished: lists of (position in `texts`, summary)."""
         settings = replace(settings or SummarySettings(), **options)
         return generate_in_batches(self.model, self.tokenizer, texts, settings)
+
+
+@contextmanager
+def _without_progress_bars() -> Iterator[None]:
+    """Without transformers' own bars, one for every file that is loaded."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def resolve_model(name: str) -> str:
