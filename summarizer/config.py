@@ -167,6 +167,9 @@ def _parse_override(override: str) -> Any:
 
 
 def _merge(config: Any, addition: Any, origin: str) -> Any:
+    training = addition.get("training")
+    if OmegaConf.is_dict(training) and training.get("mixed_precision") is False:
+        training["mixed_precision"] = "no"  # YAML reads an unquoted `no` as false
     for name in addition:
         try:
             config = OmegaConf.merge(config, OmegaConf.masked_copy(addition, [name]))

@@ -55,22 +55,25 @@ def read_records(path: Path) -> Iterator[Record]:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 
-def open_text(path: Path, newline: str | None = None) -> IO[str]:
+def open_text(path: Path, newline: str | None = None, errors: str = "strict") -> IO[str]:
     """Open a UTF-8 text file, gzipped if its name ends in .gz; a byte-order mark is dropped."""
     if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline=newline)
-    return path.open(encoding="utf-8-sig", newline=newline)
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline=newline, errors=errors)
+    return path.open(encoding="utf-8-sig", newline=newline, errors=errors)
 
 
 def _read_jsonl(path: Path) -> Iterator[Record]:
-    with open_text(path) as lines:
+    with open_text(path, errors="surrogateescape") as lines:  # one bad byte spoils its own line only
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             location = f"{path}:{number}"
+            if any("\ud800" <= character <= "\udfff" for character in line):
+                yield Record(location, {}, "not UTF-8 text")
+                continue
             try:
                 columns = json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:  # broken, a number of thousands of digits, nested too deep
                 yield Record(location, {}, f"broken JSON ({error})")
                 continue
             if isinstance(columns, dict):
@@ -112,7 +115,12 @@ def write_whole(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
-        with os.fdopen(descriptor, mode, encoding=None if "b" in mode else "utf-8") as file:
+        with os.fdopen(
+            descriptor,
+            mode,
+            encoding=None if "b" in mode else "utf-8",
+            errors=None if "b" in mode else "backslashreplace",
+        ) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -136,3 +136,11 @@ def test_unusual_values_read_back_equal(write):
 def test_importing_the_configuration_imports_no_torch():
     code = "import sys, summarizer.config; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_no_mixed_precision_may_be_written_without_quotes(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text("training: {mixed_precision: no}\n", encoding="utf-8")
+    assert load_config(path).training.mixed_precision == "no"
+    assert load_config(path, ["training.mixed_precision=bf16"]).training.mixed_precision == "bf16"
+    assert load_config(path, ["training.mixed_precision=no"]).training.mixed_precision == "no"

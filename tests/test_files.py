@@ -92,7 +92,7 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path, damage):
 
 
 def test_files_that_are_no_records_are_an_error_that_names_them(tmp_path):
-    for name, content in (("a.parquet", b"PAR1"), ("a.csv", b"\xff\xfea\x00"), ("a.jsonl", b'{"a": "\xff"}')):
+    for name, content in (("a.parquet", b"PAR1"), ("a.csv", b"\xff\xfea\x00")):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=f"{name}: cannot be read"):
             list(read_records(tmp_path / name))
@@ -167,3 +167,14 @@ def test_json_refuses_nan_and_keeps_the_old_file(tmp_path):
 def test_the_hash_is_sha256(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     assert hash_of_file(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_a_line_that_cannot_be_read_spoils_only_itself(tmp_path):
+    nested = b"[" * 100_000 + b"]" * 100_000
+    digits = b"9" * 5000
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a": "\xff"}\n{"a": ' + nested + b'}\n{"a": ' + digits + b'}\n{"a": 2}\n')
+    records = list(read_records(path))
+    assert [record.columns for record in records] == [{"a": 1}, {}, {}, {}, {"a": 2}]
+    assert [record.error is None for record in records] == [True, False, False, False, True]
+    assert records[1].error == "not UTF-8 text"

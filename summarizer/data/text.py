@@ -61,7 +61,7 @@ def _decode_marked(content: bytes, encoding: str) -> str:
 def _try_decode(content: bytes, encoding: str) -> str | None:
     try:
         return content.decode(encoding)
-    except (UnicodeDecodeError, LookupError):  # LookupError: a declared encoding that Python does not know
+    except (UnicodeError, LookupError):  # LookupError: a declared encoding that Python does not know
         return None
 
 

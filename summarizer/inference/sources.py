@@ -1,6 +1,7 @@
 """What the user named on the command line as a stream of documents. No torch here."""
 
 import glob
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -84,7 +85,8 @@ def read_inputs(inputs: Inputs, document_column: str | None = None) -> Iterator[
                 number += 1
                 name = f"{_encodable(document.id)}#{number}"
             taken.add(name)
-            yield InputDocument(name, _encodable(document.path), document.text, document.error)
+            error = None if document.error is None else _encodable(document.error)
+            yield InputDocument(name, _encodable(document.path), document.text, error)
 
 
 def count_documents(inputs: Inputs) -> int | None:
@@ -109,7 +111,7 @@ def _is_output(path: Path, output: Path | None) -> bool:
     """Whether `path` is the output, in the output folder, or one of the files that are kept beside the output."""
     if output is None:
         return False
-    real, out = path.resolve(), output.resolve()
+    real, out = Path(os.path.realpath(path)), Path(os.path.realpath(output))  # unlike resolve, not for loops an error
     beside = [out.with_name(out.name + suffix) for suffix in (".part", ".part.json")]
     return real in (*beside, out, out.with_name(f"{out.stem}.run.json")) or out in real.parents
 
@@ -141,7 +143,7 @@ def _matches(pattern: str, output: Path | None, skipped: list[Path]) -> Iterator
 def _files_in(
     folder: Path, base: Path, output: Path | None, skipped: list[Path], ancestors: tuple[Path, ...] = ()
 ) -> Iterator[SourceFile]:
-    ancestors = (*ancestors, folder.resolve())
+    ancestors = (*ancestors, Path(os.path.realpath(folder)))
     try:
         entries = sorted(folder.iterdir())
     except OSError:
@@ -151,7 +153,7 @@ def _files_in(
         if path.name.startswith(".") or _is_output(path, output):
             continue
         if path.is_dir():
-            if path.resolve() not in ancestors:  # a link back up would never end
+            if Path(os.path.realpath(path)) not in ancestors:  # a link back up would never end
                 yield from _files_in(path, base, output, skipped, ancestors)
         elif path.is_file() and (document_format(path) or record_format(path)):
             yield SourceFile(path, path.relative_to(base).as_posix())

@@ -1,6 +1,7 @@
 """Checkpoints that appear whole or not at all, in safetensors and JSON; and model folders for use and sharing."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
@@ -95,6 +96,10 @@ def write_folder(target: Path, write: Callable[[Path], None]) -> None:
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     write(aside)
+    umask = os.umask(0)
+    os.umask(umask)
+    for path in filter(Path.is_file, aside.iterdir()):  # safetensors makes its files private
+        path.chmod(0o666 & ~umask)
     replaced = target.with_name(f".{target.name}.old.part")
     shutil.rmtree(replaced, ignore_errors=True)
     if target.exists():
