@@ -1,6 +1,7 @@
 """What a run is told: frozen data classes, a YAML file over their defaults, `key=value` over both. No torch here."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ class DataConfig:
     hub_name: str | None = None  # the configuration of a hub data set, such as "3.0.0"
     document_column: str | None = None  # None: found among the usual names
     summary_column: str | None = None
+    label_column: str | None = None  # of classification
     tokenizer: str | None = None  # a folder, a hub id or "default"; None: that of `pretrained`, or "default"
     max_source_tokens: int | None = None  # None: the whole document
     max_target_tokens: int = 512
@@ -47,6 +49,8 @@ class TrainingConfig:
     weight_decay: float = 0.01
     adam_betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
     max_grad_norm: float = 1.0
+    max_skipped_in_a_row: int = 5  # steps passed over since their loss or gradient is not finite; one more ends the run
+    ema_decay: float | None = None  # validate and keep an exponential moving average of the weights, such as 0.999
     label_smoothing: float = 0.0
     mixed_precision: Literal["no", "bf16", "fp16"] | None = None  # None: what the launcher says
     gradient_checkpointing: bool = False
@@ -57,7 +61,7 @@ class TrainingConfig:
     rouge_examples: int = 32  # validation documents summarized for ROUGE; 0 = none
     save_every: int = 500
     keep_checkpoints: int = 2
-    best_metric: Literal["loss", "rouge1", "rouge2", "rougeL", "rougeLsum"] = "loss"
+    best_metric: Literal["loss", "rouge1", "rouge2", "rougeL", "rougeLsum", "accuracy", "macro_f1"] = "loss"
     early_stopping_patience: int | None = None  # validations without a better best_metric
     trackers: list[str] = field(default_factory=lambda: ["tensorboard"])
 
@@ -65,14 +69,16 @@ class TrainingConfig:
         _check_at_least(self, "training", 1, "steps", "tokens_per_batch", "batches_per_step", "early_stopping_patience")
         _check_at_least(self, "training", 1, "log_every", "validate_every", "save_every", "keep_checkpoints")
         _check_at_least(self, "training", 0, "learning_rate", "warmup_steps", "min_learning_rate_ratio", "weight_decay")
-        _check_at_least(self, "training", 0, "label_smoothing", "num_workers", "rouge_examples")
-        if self.max_grad_norm <= 0:
+        _check_at_least(self, "training", 0, "label_smoothing", "num_workers", "rouge_examples", "max_skipped_in_a_row")
+        if self.ema_decay is not None and not 0 < self.ema_decay < 1:
+            raise InputError(f"training.ema_decay must be between 0 and 1, not {self.ema_decay}")
+        if not self.max_grad_norm > 0:
             raise InputError(f"training.max_grad_norm must be positive (.inf: no limit), not {self.max_grad_norm}")
         if self.label_smoothing >= 1:
             raise InputError(f"training.label_smoothing must be less than 1, not {self.label_smoothing}")
         if len(self.adam_betas) != 2 or not all(0 <= beta < 1 for beta in self.adam_betas):
             raise InputError(f"training.adam_betas must be two numbers from 0 to below 1, not {self.adam_betas}")
-        if self.best_metric != "loss" and not self.rouge_examples:
+        if self.best_metric.startswith("rouge") and not self.rouge_examples:
             raise InputError(f"training.best_metric={self.best_metric} needs training.rouge_examples > 0")
 
 
@@ -90,12 +96,15 @@ class GenerationConfig:
     def __post_init__(self) -> None:
         _check_at_least(self, "generation", 1, "num_beams", "max_summary_tokens")
         _check_at_least(self, "generation", 0, "min_summary_tokens", "no_repeat_ngram_size")
+        if not math.isfinite(self.length_penalty):
+            raise InputError(f"generation.length_penalty must be a number, not {self.length_penalty}")
 
 
 @dataclass(frozen=True)
 class RunConfig:
     """Everything about one training run."""
 
+    task: Literal["summarization", "classification"] = "summarization"
     name: str = "run"  # the run folder is output_dir/name
     output_dir: str = "runs"
     seed: int = 1
@@ -105,6 +114,18 @@ class RunConfig:
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     generation: GenerationConfig = field(default_factory=GenerationConfig)
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"seed must be at least 0, not {self.seed}")
+        if not self.name or Path(self.name).name != self.name:
+            raise InputError(f"name must be the name of a folder, not a path: '{self.name}'")
+        training = self.training
+        if not self.data.validation and (training.best_metric != "loss" or training.early_stopping_patience):
+            raise InputError("training.best_metric and training.early_stopping_patience need data.validation")
+        of_classes = training.best_metric in ("accuracy", "macro_f1")
+        if training.best_metric != "loss" and of_classes != (self.task == "classification"):
+            raise InputError(f"training.best_metric={training.best_metric} is not measured with task={self.task}")
 
 
 def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
@@ -134,6 +155,24 @@ def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
 def to_yaml(config: RunConfig) -> str:
     """The resolved configuration as YAML, as saved with every run; load_config reads it back."""
     return OmegaConf.to_yaml(OmegaConf.structured(config))
+
+
+def changed_keys(before: RunConfig, after: RunConfig) -> list[str]:
+    """What differs between two configurations of a run, "key: before → after", apart from where it lies."""
+    old, new = _flat(asdict(before)), _flat(asdict(after))
+    ignored = ("resume", "name", "output_dir", "data.cache_dir")
+    return [
+        f"{key}: {old.get(key)} → {new.get(key)}"
+        for key in {**old, **new}
+        if key not in ignored and old.get(key) != new.get(key)
+    ]
+
+
+def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
 
 
 def _with_bases(path: Path) -> list[Path]:
@@ -194,5 +233,5 @@ def _reason(error: Exception, key: str, config: Any) -> str:
 
 def _check_at_least(section: Any, name: str, least: float, *fields: str) -> None:
     for field_name in fields:
-        if (value := getattr(section, field_name)) is not None and value < least:
+        if (value := getattr(section, field_name)) is not None and not value >= least:
             raise InputError(f"{name}.{field_name} must be at least {least}, not {value}")

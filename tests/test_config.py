@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from summarizer.config import DataConfig, GenerationConfig, RunConfig, TrainingConfig, load_config, to_yaml
+from summarizer.config import (
+    DataConfig,
+    GenerationConfig,
+    RunConfig,
+    TrainingConfig,
+    changed_keys,
+    load_config,
+    to_yaml,
+)
 from summarizer.files import InputError
 
 FOLDER = Path(__file__).parents[1] / "configs"
@@ -48,6 +56,14 @@ def write(tmp_path):
         ("training: {best_metric: rouge1, rouge_examples: 0}", "training.best_metric=rouge1 needs"),
         ("data: {max_target_tokens: 1}", "data.max_target_tokens must be at least 2"),
         ("generation: {num_beams: 0}", "generation.num_beams must be at least 1"),
+        ("generation: {length_penalty: .nan}", "generation.length_penalty must be a number"),
+        ("training: {learning_rate: .nan}", "training.learning_rate must be at least 0, not nan"),
+        ("training: {max_grad_norm: .nan}", "training.max_grad_norm must be positive"),
+        ("training: {ema_decay: 1}", "training.ema_decay must be between 0 and 1"),
+        ("seed: -1", "seed must be at least 0"),
+        ("name: ../elsewhere", "name must be the name of a folder"),
+        ("training: {early_stopping_patience: 3}", "training.early_stopping_patience need data.validation"),
+        ("{training: {best_metric: accuracy}, data: {validation: [x]}}", "accuracy is not measured with task=summar"),
     ],
 )
 def test_an_error_in_a_file_is_one_line_that_names_the_file_and_the_key(write, text, named):
@@ -144,3 +160,13 @@ def test_no_mixed_precision_may_be_written_without_quotes(tmp_path):
     assert load_config(path).training.mixed_precision == "no"
     assert load_config(path, ["training.mixed_precision=bf16"]).training.mixed_precision == "bf16"
     assert load_config(path, ["training.mixed_precision=no"]).training.mixed_precision == "no"
+
+
+def test_what_changed_between_two_runs_is_named_apart_from_where_they_lie(write):
+    path = write("model: {d_model: 64}")
+    before = load_config(path, ["name=a", "output_dir=x", "resume=true"])
+    after = load_config(path, ["name=b", "model.d_model=32", "model.norm=post", "training.steps=5", "data.train=[a]"])
+    assert changed_keys(before, after) == [
+        *("model.d_model: 64 → 32", "data.train: [] → ['a']", "training.steps: 10000 → 5", "model.norm: None → post")
+    ]
+    assert changed_keys(before, before) == []

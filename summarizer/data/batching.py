@@ -4,6 +4,8 @@ A step is made of `batches_per_step` micro-batches, whatever the number of proce
 them, so that one process and many see the same steps in the same order.
 """
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 IGNORED = -100
 BUCKET_BATCHES = 50  # documents of about this many micro-batches are sorted by length together
@@ -58,6 +61,11 @@ class BatchPlan:
                 start -= len(steps)
             epoch += 1
 
+    def fingerprint(self, batches_per_step: int) -> str:
+        """What the sequence of samples follows from; `batches_per_step` as it was asked for."""
+        parts = [list(self.lengths), list(self.target_lengths), self.tokens_per_batch, batches_per_step, self.seed]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
     def padding_share(self) -> float:
         """The share of padding among the source tokens of the first epoch."""
         batches = [batch for step in self.epoch(0) for batch in step]
@@ -88,6 +96,36 @@ def share_of(step: list[list[int]], process: int, num_processes: int) -> list[li
     return [step[index] if (index := round_ * num_processes + process) < len(step) else [] for round_ in range(rounds)]
 
 
+def load_shares(
+    rows: Any, plan: BatchPlan, first_step: int, process: int, num_processes: int, num_workers: int = 0
+) -> Iterator[list[list[dict[str, Any]]]]:
+    """One process's micro-batches of each step from `first_step` on, as lists of rows, loaded by `num_workers`."""
+    shares = (share_of(step, process, num_processes) for step in plan.steps(first_step))
+    if num_workers == 0:
+        for share in shares:
+            yield [[rows[index] for index in batch] for batch in share]
+        return
+    sizes: list[int] = []
+
+    def flat() -> Iterator[list[int]]:
+        for share in shares:
+            sizes.append(len(share))
+            yield from share
+
+    loader = iter(
+        DataLoader(
+            rows,
+            batch_sampler=flat(),  # pyright: ignore  (any iterable of index lists)
+            num_workers=num_workers,
+            collate_fn=list,
+            generator=torch.Generator().manual_seed(plan.seed),
+        )
+    )
+    while True:
+        first = next(loader)
+        yield [first, *(next(loader) for _ in range(sizes.pop(0) - 1))]
+
+
 def collate(rows: list[dict[str, Any]], pad_token_id: int) -> dict[str, Tensor]:
     """Pad rows on the right: input_ids and attention_mask [B, N], labels [B, T] with −100 for padding."""
     return {
@@ -95,6 +133,11 @@ def collate(rows: list[dict[str, Any]], pad_token_id: int) -> dict[str, Tensor]:
         "attention_mask": _pad([[1] * len(row["input_ids"]) for row in rows], 0),
         "labels": _pad([row["labels"] for row in rows], IGNORED),
     }
+
+
+def num_labels_in(batch: dict[str, Tensor]) -> int:
+    """The number of real labels (target tokens) in a micro-batch."""
+    return int((batch["labels"] != IGNORED).sum())
 
 
 def _pad(sequences: list[list[int]], value: int) -> Tensor:

@@ -59,11 +59,26 @@ class SummarizerConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
+        self._check_sizes()
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
+            for token_id in _as_list(getattr(self, name)):
+                if not 0 <= token_id < self.vocab_size:
+                    raise ValueError(f"{name}={token_id} is no token of a vocabulary of {self.vocab_size}")
+        if not self.tie_word_embeddings:
+            raise ValueError("tie_word_embeddings=False: encoder, decoder and output share one embedding")
+
+    def _check_sizes(self) -> None:
+        sizes = ("vocab_size", "d_model", "max_source_positions", "decoder_ffn_dim")
+        sizes += ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads")
+        least = {**dict.fromkeys(sizes, 1), "encoder_ffn_dim": 0, "neighbor_kernel_size": 0}
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least {value}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout={self.dropout} must be from 0 to below 1")
         for heads in ("encoder_attention_heads", "decoder_attention_heads"):
             if self.d_model % getattr(self, heads):
                 raise ValueError(f"d_model={self.d_model} is no multiple of {heads}={getattr(self, heads)}")
-        if not self.tie_word_embeddings:
-            raise ValueError("tie_word_embeddings=False: encoder, decoder and output share one embedding")
         if self.d_model % 2:
             raise ValueError(f"d_model={self.d_model} must be even")
         if self.neighbor_kernel_size and self.neighbor_kernel_size % 2 == 0:
@@ -88,3 +103,7 @@ class SummarizerConfig(PreTrainedConfig):
             return cls(**{**options, **whole})
         except StrictDataclassError as error:
             raise ValueError(str(error.__cause__ or error)) from error
+
+
+def _as_list(ids: int | list[int] | None) -> list[int]:
+    return ids if isinstance(ids, list) else [] if ids is None else [ids]

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,56 +12,101 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from summarizer.files import InputError, write_json
+from summarizer.files import InputError, hash_of_file, write_json
+from summarizer.training.average import ExponentialAverage
 
 STATE_FILE = "state.json"  # written last: a folder with it is complete
+
+
+class DamagedCheckpointError(InputError):
+    """A checkpoint's files are not what was written."""
 
 
 @dataclass(frozen=True)
 class TrainingState:
     """Where training stands. Samples and dropout follow from the seed and the step, so nothing else is needed.
 
-    `loss_scaler` is the state of float16's gradient scaler, empty where there is none.
+    samples: what the sequence of samples follows from, see BatchPlan.fingerprint. loss_scaler: the state of float16's
+    gradient scaler, empty where there is none. validation: the metrics of the last validation.
     """
 
     step: int = 0
+    samples: str = ""
     best_score: float | None = None  # of the best_metric; higher is better (a loss counts negative)
     validations_without_improvement: int = 0
+    skipped_steps: int = 0  # because their loss or gradient was not finite
+    skipped_in_a_row: int = 0
     loss_scaler: dict[str, float] = field(default_factory=dict)
+    validation: dict[str, float] = field(default_factory=dict)
 
 
-def save_checkpoint(folder: Path, state: TrainingState, model: nn.Module, optimizer: torch.optim.Optimizer) -> Path:
+@dataclass(frozen=True)
+class Trained:
+    """What training changes, beside its state."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    average: ExponentialAverage | None = None
+
+
+def save_checkpoint(folder: Path, state: TrainingState, trained: Trained) -> Path:
     """Write folder/step-NNNNNN: weights, optimizer, state. Returns its path; an older one of that step is replaced."""
 
     def write(aside: Path) -> None:
-        save_file(_distinct_tensors(model), aside / "model.safetensors")
-        tensors, groups = _split_optimizer(optimizer)
+        save_file(_distinct_tensors(trained.model), aside / "model.safetensors")
+        tensors, groups = _split_optimizer(trained.optimizer)
         save_file(tensors, aside / "optimizer.safetensors")
         write_json(aside / "optimizer.json", groups)
-        write_json(aside / STATE_FILE, asdict(state))
+        if trained.average is not None:
+            save_file(trained.average.weights, aside / "average.safetensors")
+        digests = {path.name: hash_of_file(path) for path in sorted(aside.iterdir())}
+        write_json(aside / STATE_FILE, {**asdict(state), "sha256": digests})
 
     target = folder / f"step-{state.step:06d}"
     write_folder(target, write)
     return target
 
 
-def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> TrainingState:
-    """Restore weights and optimizer in place and return the state. Raises InputError for what does not fit."""
+def load_checkpoint(path: Path, trained: Trained) -> TrainingState:
+    """Restore weights, optimizer and average in place and return the state.
+
+    Raises DamagedCheckpointError for files that are not as they were written, InputError for what does not fit.
+    """
     try:
+        state = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
+        for name, digest in state.pop("sha256").items():
+            if hash_of_file(path / name) != digest:
+                raise ValueError(f"the content of {name} has changed")
+        state = TrainingState(**state)
         weights = load_file(path / "model.safetensors")
         tensors = load_file(path / "optimizer.safetensors")
         groups = json.loads((path / "optimizer.json").read_text(encoding="utf-8"))
-        state = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
+        averaged = load_file(path / "average.safetensors") if (path / "average.safetensors").exists() else None
     except Exception as error:  # safetensors' errors share no base class with OSError
-        raise InputError(f"{path}: cannot be read: {error}") from error
+        raise DamagedCheckpointError(f"{path} is damaged: {' '.join(str(error).split())}") from error
     try:
-        _check_fit(model, weights)
-        model.load_state_dict(weights, strict=False)
-        optimizer.load_state_dict(_join_optimizer(tensors, groups))
+        _check_fit(trained.model, weights)
+        trained.model.load_state_dict(weights, strict=False)
+        trained.optimizer.load_state_dict(_join_optimizer(tensors, groups))
     except (RuntimeError, ValueError, KeyError) as error:
         raise InputError(f"{path}: does not fit this configuration: {error}") from error
-    names = [own.name for own in fields(TrainingState)]
-    return TrainingState(**{name: state[name] for name in names if name in state})
+    if trained.average is not None:
+        trained.average.restart(averaged or dict(trained.model.named_parameters()))
+    return state
+
+
+def load_newest_checkpoint(paths: list[Path], trained: Trained) -> tuple[TrainingState, Path, list[str]]:
+    """Restore the newest of `paths` (oldest first) that is not damaged; returns also a line for each that is.
+
+    Raises DamagedCheckpointError where all are.
+    """
+    damaged: list[str] = []
+    for path in reversed(paths):
+        try:
+            return load_checkpoint(path, trained), path, damaged
+        except DamagedCheckpointError as error:
+            damaged.append(str(error))
+    raise DamagedCheckpointError(f"no checkpoint can be read: {'; '.join(damaged)}")
 
 
 def complete_checkpoints(folder: Path) -> list[Path]:
@@ -76,7 +121,7 @@ def prune_checkpoints(folder: Path, keep: int) -> None:
     for path in complete[: max(0, len(complete) - keep)]:
         shutil.rmtree(path)
     for path in folder.glob(".*.part"):
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def save_model_folder(path: Path, model: Any, tokenizer: Any, card: str) -> None:
@@ -92,6 +137,7 @@ def save_model_folder(path: Path, model: Any, tokenizer: Any, card: str) -> None
 
 def write_folder(target: Path, write: Callable[[Path], None]) -> None:
     """Fill a folder aside by `write`, then give it the name `target`; a folder of that name is replaced."""
+    finish_folder(target)
     aside = target.with_name(f".{target.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -100,12 +146,24 @@ def write_folder(target: Path, write: Callable[[Path], None]) -> None:
     os.umask(umask)
     for path in filter(Path.is_file, aside.iterdir()):  # safetensors makes its files private
         path.chmod(0o666 & ~umask)
-    replaced = target.with_name(f".{target.name}.old.part")
-    shutil.rmtree(replaced, ignore_errors=True)
+    replaced = _replaced(target)
     if target.exists():
         target.replace(replaced)
     aside.replace(target)
     shutil.rmtree(replaced, ignore_errors=True)
+
+
+def finish_folder(target: Path) -> None:
+    """Bring back the folder that a replacement interrupted between its two renames left under another name."""
+    if (replaced := _replaced(target)).exists():
+        if target.exists():
+            shutil.rmtree(replaced)
+        else:
+            replaced.replace(target)
+
+
+def _replaced(target: Path) -> Path:
+    return target.with_name(f".{target.name}.old.part")
 
 
 def _distinct_tensors(model: nn.Module) -> dict[str, Tensor]:

@@ -32,8 +32,3 @@ def summed_loss(model: Any, batch: dict[str, Tensor], label_smoothing: float = 0
         reduction="sum",
         label_smoothing=label_smoothing,
     )
-
-
-def num_target_tokens(batch: dict[str, Tensor]) -> int:
-    """The number of real target tokens in a micro-batch."""
-    return int((batch["labels"] != IGNORED).sum())

@@ -81,3 +81,37 @@ class RunLog:
                     continue
         with write_whole(self.path) as file:
             file.writelines(json.dumps(line) + "\n" for line in lines if line["step"] <= step)
+
+
+class StepWindow:
+    """Statistics of the steps since the last logged one."""
+
+    def __init__(self) -> None:
+        self._steps: list[dict[str, float]] = []
+        self._started = time.perf_counter()
+
+    def add(self, statistics: dict[str, float]) -> None:
+        """Take a step's statistics in."""
+        self._steps.append(statistics)
+
+    def metrics(self) -> dict[str, float]:
+        """The mean loss per label of the steps that were taken, speeds, the last learning rate and gradient norm."""
+        seconds = time.perf_counter() - self._started
+        taken = [step for step in self._steps if not step["skipped"]]
+        metrics: dict[str, float] = {"learning_rate": self._steps[-1]["learning_rate"]}
+        if taken:
+            labels = sum(step["labels"] for step in taken)
+            metrics["loss"] = sum(step["loss"] * step["labels"] for step in taken) / labels
+            metrics["grad_norm"] = taken[-1]["grad_norm"]
+        for name in ("source_tokens", "documents"):
+            metrics[f"{name}_per_second"] = sum(step[name] for step in self._steps) / seconds
+        return metrics
+
+    def shown(self) -> str:
+        """The same for a line of progress."""
+        metrics = self.metrics()
+        loss = f"loss {metrics['loss']:.3f}  " if "loss" in metrics else "no step taken  "
+        return loss + (
+            f"{metrics['source_tokens_per_second']:,.0f} source tokens/s  "
+            f"{metrics['documents_per_second']:.1f} documents/s"
+        )

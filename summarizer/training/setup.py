@@ -1,6 +1,5 @@
 """What a run starts from: the tokenizer, the model and its generation settings, built from the configuration."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -40,9 +39,9 @@ def make_model(config: RunConfig, tokenizer: Any) -> Any:
     return model.train()  # a pretrained model comes in evaluation mode, without dropout
 
 
-def check_lengths(model: Any, tokenizer: Any, lengths: Sequence[int]) -> None:
-    """Raise InputError if a document has more tokens than the model has positions."""
-    limit, longest = source_limit(model, tokenizer, SummarySettings()), max(lengths, default=0)
+def check_lengths(model: Any, tokenizer: Any, longest: int) -> None:
+    """Raise InputError if the longest document has more tokens than the model has positions."""
+    limit = source_limit(model, tokenizer, SummarySettings())
     if limit is not None and longest > limit:
         raise InputError(
             f"the longest document has {longest:,} tokens, and the model reads {limit:,} at most; "
@@ -79,6 +78,10 @@ def _new_model(config: RunConfig, tokenizer: Any) -> FastformerSummarizerForCond
     }
     try:
         model_config = SummarizerConfig.from_options({**from_tokenizer, **config.model})
+        if model_config.vocab_size < len(tokenizer):
+            raise ValueError(
+                f"vocab_size={model_config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens"
+            )
         return FastformerSummarizerForConditionalGeneration(model_config)
     except (ValueError, TypeError) as error:
         raise InputError(f"model: {' '.join(str(error).split())}") from error

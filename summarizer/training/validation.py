@@ -7,40 +7,43 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 
 from summarizer.config import TrainingConfig
-from summarizer.data.batching import collate, cut_by_tokens
+from summarizer.data.batching import collate, cut_by_tokens, num_labels_in
 from summarizer.data.preparation import PreparedData
 from summarizer.evaluation.rouge import score_texts
 from summarizer.inference.generation import generate_summaries
 from summarizer.inference.settings import SummarySettings
 from summarizer.training.distributed import sum_over_processes
-from summarizer.training.loss import num_target_tokens, summed_loss
+from summarizer.training.task import Task
 
 
 def validation_loss(
-    model: Any, data: PreparedData, config: TrainingConfig, accelerator: Accelerator, pad_token_id: int
+    model: Any, data: PreparedData, tokens_per_batch: int, accelerator: Accelerator, task: Task
 ) -> float:
-    """The mean loss per target token, each document counted once, whatever the number of processes."""
+    """The mean loss per label, each document counted once, whatever the number of processes."""
     by_length = sorted(range(len(data)), key=lambda index: data.source_lengths[index])
-    batches = cut_by_tokens(by_length, data.source_lengths, config.tokens_per_batch)
-    loss_sum, num_tokens = 0.0, 0
+    batches = cut_by_tokens(by_length, data.source_lengths, tokens_per_batch)
+    loss_sum, num_labels = 0.0, 0
     # The bare model: processes with fewer batches than others must not wait inside DistributedDataParallel.
     bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
     bare.eval()
     with torch.no_grad(), accelerator.autocast():
         for batch in batches[accelerator.process_index :: accelerator.num_processes]:
-            tensors = collate([data.rows[index] for index in batch], pad_token_id)
-            num_tokens += num_target_tokens(tensors)
+            tensors = collate([data.rows[index] for index in batch], task.tokenizer.pad_token_id)
+            num_labels += num_labels_in(tensors)
             tensors = {name: tensor.to(accelerator.device) for name, tensor in tensors.items()}
-            loss_sum += float(summed_loss(bare, tensors))
+            loss_sum += float(task.summed_loss(bare, tensors, 0.0))
     bare.train()
-    total_loss, total_tokens = sum_over_processes(accelerator, [loss_sum, num_tokens])
-    return total_loss / total_tokens
+    total_loss, total_labels = sum_over_processes(accelerator, [loss_sum, num_labels])
+    return total_loss / total_labels
 
 
 def validation_rouge(
     model: Any, tokenizer: Any, data: PreparedData, config: TrainingConfig, accelerator: Accelerator
-) -> dict[str, float]:
-    """ROUGE (0 to 100) of the first `rouge_examples` documents, in order, shared out over the processes."""
+) -> tuple[dict[str, float], list[str]]:
+    """ROUGE (0 to 100) of the first `rouge_examples` documents, shared out over the processes, and what went wrong.
+
+    A document that could not be summarized scores 0, as in `evaluate`.
+    """
     positions = range(min(config.rouge_examples, len(data)))
     mine = list(positions[accelerator.process_index :: accelerator.num_processes])
     rows = [data.rows[index] for index in mine]
@@ -48,7 +51,16 @@ def validation_rouge(
     settings = SummarySettings(tokens_per_batch=config.tokens_per_batch)
     with accelerator.autocast():
         summaries = generate_summaries(bare, tokenizer, [row["input_ids"] for row in rows], settings)
-    written = [(index, summary.text, row["summary"]) for index, summary, row in zip(mine, summaries, rows, strict=True)]
+    written = [
+        (index, summary.text, row["summary"], f"{row['id']}: {summary.error}" if summary.status == "failed" else "")
+        for index, summary, row in zip(mine, summaries, rows, strict=True)
+    ]
     everyone = sorted(gather_object(written))
-    scores = score_texts([text for _, text, _ in everyone], [reference for _, _, reference in everyone])
-    return {name: 100 * value for name, value in scores.items()}
+    scores = score_texts([text for _, text, *_ in everyone], [reference for _, _, reference, _ in everyone])
+    failures = [failure for *_, failure in everyone if failure]
+    lines = (
+        [f"{len(failures)} of {len(everyone)} validation summaries failed, the first: {failures[0]}"]
+        if failures
+        else []
+    )
+    return {name: 100 * value for name, value in scores.items()}, lines

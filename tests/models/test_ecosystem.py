@@ -149,7 +149,7 @@ def test_a_lora_is_trained_saved_and_loaded_by_peft(tmp_path, batch, mixer, targ
     model.eval()
     logits = model(**batch).logits
     loaded = PeftModel.from_pretrained(tiny_model(mixer=mixer, **OPTIONS), tmp_path).eval()
-    torch.testing.assert_close(loaded(**batch).logits, logits, rtol=0, atol=0)
+    torch.testing.assert_close(loaded(**batch).logits, logits, rtol=0, atol=1e-5)
     torch.testing.assert_close(loaded.merge_and_unload()(**batch).logits, logits, rtol=1e-4, atol=1e-4)
     documents = {name: batch[name] for name in ("input_ids", "attention_mask")}
     assert model.generate(**documents, num_beams=2, max_new_tokens=5).shape[0] == len(LENGTHS)

@@ -9,10 +9,15 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from summarizer.config import TrainingConfig
 from summarizer.files import InputError
 from summarizer.training import checkpoint
+from summarizer.training.average import ExponentialAverage
 from summarizer.training.checkpoint import (
+    DamagedCheckpointError,
+    Trained,
     TrainingState,
     complete_checkpoints,
+    finish_folder,
     load_checkpoint,
+    load_newest_checkpoint,
     prune_checkpoints,
     save_checkpoint,
     save_model_folder,
@@ -52,10 +57,10 @@ def assert_equal(first, second):
 @pytest.mark.parametrize("options", [{}, {"share_encoder_layers": True}])
 def test_weights_optimizer_and_state_come_back_bit_for_bit(tmp_path, options):
     model, optimizer = trained(**options)
-    path = save_checkpoint(tmp_path, STATE, model, optimizer)
+    path = save_checkpoint(tmp_path, STATE, Trained(model, optimizer))
     assert path == tmp_path / "step-000007"
     other, other_optimizer = trained(seed=1, steps=1, **options)
-    assert load_checkpoint(path, other, other_optimizer) == STATE
+    assert load_checkpoint(path, Trained(other, other_optimizer)) == STATE
     assert_equal(model.state_dict(), other.state_dict())
     before, after = optimizer.state_dict(), other_optimizer.state_dict()
     assert json.dumps(before["param_groups"]) == json.dumps(after["param_groups"])  # a list is as good as a tuple
@@ -67,16 +72,16 @@ def test_weights_optimizer_and_state_come_back_bit_for_bit(tmp_path, options):
 
 def test_a_new_optimizer_takes_the_state_too(tmp_path):
     model, optimizer = trained()
-    path = save_checkpoint(tmp_path, STATE, model, optimizer)
+    path = save_checkpoint(tmp_path, STATE, Trained(model, optimizer))
     other, other_optimizer = trained(seed=1, steps=0)
-    load_checkpoint(path, other, other_optimizer)
+    load_checkpoint(path, Trained(other, other_optimizer))
     assert_equal(take_step(model, optimizer), take_step(other, other_optimizer))
 
 
 def test_only_complete_checkpoints_count_oldest_first(tmp_path):
     model, optimizer = trained(steps=1)
     for step in (1_000_000, 999_999, 20):
-        save_checkpoint(tmp_path, TrainingState(step), model, optimizer)
+        save_checkpoint(tmp_path, TrainingState(step), Trained(model, optimizer))
     (tmp_path / "step-000030").mkdir()
     (tmp_path / "step-000030" / "model.safetensors").write_bytes(b"half")
     assert [path.name for path in complete_checkpoints(tmp_path)] == ["step-000020", "step-999999", "step-1000000"]
@@ -85,7 +90,7 @@ def test_only_complete_checkpoints_count_oldest_first(tmp_path):
 
 def test_writing_that_is_interrupted_leaves_the_old_checkpoint_and_no_new_one(tmp_path, monkeypatch):
     model, optimizer = trained(steps=1)
-    save_checkpoint(tmp_path, TrainingState(1), model, optimizer)
+    save_checkpoint(tmp_path, TrainingState(1), Trained(model, optimizer))
 
     def fail(*_):
         raise OSError("no space left on device")
@@ -93,18 +98,18 @@ def test_writing_that_is_interrupted_leaves_the_old_checkpoint_and_no_new_one(tm
     monkeypatch.setattr(checkpoint, "write_json", fail)
     for step in (1, 2):
         with pytest.raises(OSError, match="no space"):
-            save_checkpoint(tmp_path, TrainingState(step), model, optimizer)
+            save_checkpoint(tmp_path, TrainingState(step), Trained(model, optimizer))
     assert [path.name for path in complete_checkpoints(tmp_path)] == ["step-000001"]
     prune_checkpoints(tmp_path, keep=1)
     assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]
 
 
 def test_saving_a_step_again_replaces_it(tmp_path):
-    save_checkpoint(tmp_path, TrainingState(1), *trained(seed=0))
+    save_checkpoint(tmp_path, TrainingState(1), Trained(*trained(seed=0)))
     model, optimizer = trained(seed=5)
-    path = save_checkpoint(tmp_path, TrainingState(1, best_score=3.0), model, optimizer)
+    path = save_checkpoint(tmp_path, TrainingState(1, best_score=3.0), Trained(model, optimizer))
     other = trained(seed=1)
-    assert load_checkpoint(path, *other).best_score == 3.0
+    assert load_checkpoint(path, Trained(*other)).best_score == 3.0
     assert_equal(model.state_dict(), other[0].state_dict())
     assert [each.name for each in tmp_path.iterdir()] == ["step-000001"]
 
@@ -112,7 +117,7 @@ def test_saving_a_step_again_replaces_it(tmp_path):
 def test_the_newest_checkpoints_are_kept(tmp_path):
     model, optimizer = trained(steps=1)
     for step in (1, 2, 30, 4):
-        save_checkpoint(tmp_path, TrainingState(step), model, optimizer)
+        save_checkpoint(tmp_path, TrainingState(step), Trained(model, optimizer))
     prune_checkpoints(tmp_path, keep=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000004", "step-000030"]
     prune_checkpoints(tmp_path, keep=5)
@@ -120,16 +125,63 @@ def test_the_newest_checkpoints_are_kept(tmp_path):
 
 
 def test_a_checkpoint_of_another_model_or_a_damaged_one_is_an_error_that_names_it(tmp_path):
-    path = save_checkpoint(tmp_path, STATE, *trained())
+    path = save_checkpoint(tmp_path, STATE, Trained(*trained()))
     for options in ({"encoder_layers": 3}, {"encoder_layers": 1}, {"d_model": 32}):
         with pytest.raises(InputError, match="step-000007: does not fit this configuration") as caught:
-            load_checkpoint(path, *trained(steps=0, **options))
+            load_checkpoint(path, Trained(*trained(steps=0, **options)))
         assert len(str(caught.value)) < 400
     state = json.loads((path / "state.json").read_text(encoding="utf-8"))
     assert state["step"] == 7
     (path / "optimizer.safetensors").write_bytes(b"half")
-    with pytest.raises(InputError, match="step-000007: cannot be read"):
-        load_checkpoint(path, *trained(steps=0))
+    with pytest.raises(DamagedCheckpointError, match="step-000007 is damaged: the content of optimizer"):
+        load_checkpoint(path, Trained(*trained(steps=0)))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "optimizer.json", "state.json"])
+def test_the_newest_checkpoint_that_is_not_damaged_is_used_and_the_others_are_named(tmp_path, name):
+    model, optimizer = trained()
+    good = save_checkpoint(tmp_path, TrainingState(3), Trained(model, optimizer))
+    weights = {key: value.clone() for key, value in model.state_dict().items()}
+    take_step(model, optimizer)
+    newest = save_checkpoint(tmp_path, TrainingState(4), Trained(model, optimizer)) / name
+    content = bytearray(newest.read_bytes())
+    content[-10] ^= 1  # a single bit
+    newest.write_bytes(content)
+    other = Trained(*trained(seed=1, steps=0))
+    state, path, damaged = load_newest_checkpoint(complete_checkpoints(tmp_path), other)
+    assert (state.step, path) == (3, good)
+    assert_equal(other.model.state_dict(), weights)
+    assert len(damaged) == 1
+    assert "step-000004 is damaged" in damaged[0]
+    for broken in (newest, good / name):
+        broken.write_text("{}", encoding="utf-8")
+    with pytest.raises(DamagedCheckpointError, match=r"no checkpoint .*000004 is damaged.*000003 is damaged"):
+        load_newest_checkpoint(complete_checkpoints(tmp_path), other)
+
+
+def test_the_average_of_the_weights_is_kept_and_starts_from_the_weights_where_there_is_none(tmp_path):
+    model, optimizer = trained()
+    average = ExponentialAverage(model, 0.9)
+    take_step(model, optimizer)
+    average.update(model, 1)
+    path = save_checkpoint(tmp_path, TrainingState(4), Trained(model, optimizer, average))
+    other, other_optimizer = trained(seed=1)
+    other_average = ExponentialAverage(other, 0.9)
+    load_checkpoint(path, Trained(other, other_optimizer, other_average))
+    assert_equal(other_average.weights, average.weights)
+    path = save_checkpoint(tmp_path, TrainingState(5), Trained(model, optimizer))
+    load_checkpoint(path, Trained(other, other_optimizer, other_average))
+    assert_equal(other_average.weights, dict(model.named_parameters()))
+
+
+def test_a_replacement_interrupted_between_its_renames_is_finished(tmp_path):
+    target = tmp_path / "best"
+    (tmp_path / ".best.old.part").mkdir()
+    finish_folder(target)
+    assert [path.name for path in tmp_path.iterdir()] == ["best"]
+    (tmp_path / ".best.old.part").mkdir()
+    finish_folder(target)
+    assert [path.name for path in tmp_path.iterdir()] == ["best"]
 
 
 def test_a_model_folder_appears_whole_and_loads_by_the_auto_classes(tmp_path, monkeypatch):

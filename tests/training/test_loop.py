@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 import signal
 
@@ -9,13 +10,14 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import summarizer
 from summarizer.config import load_config
-from summarizer.data.batching import collate
+from summarizer.data.batching import collate, load_shares
 from summarizer.data.preparation import prepare
 from summarizer.files import InputError
 from summarizer.inference.summarizer import Summarizer
-from summarizer.training import loop
+from summarizer.training import loop, summarization
 from summarizer.training.checkpoint import complete_checkpoints
 from summarizer.training.loop import TrainingError, train
+from summarizer.training.stopping import StopSignals
 
 
 def metrics_of(folder):
@@ -53,7 +55,7 @@ def on_micro_batch(monkeypatch):
     """A function that lets `action(loss, model)` see, and replace, the loss of a training micro-batch by its number."""
 
     def install(action):
-        original, count = loop.summed_loss, [0]
+        original, count = summarization.summed_loss, [0]
 
         def patched(model, batch, smoothing):
             count[0] += 1
@@ -61,7 +63,7 @@ def on_micro_batch(monkeypatch):
             changed = action(count[0], loss, model)
             return loss if changed is None else changed
 
-        monkeypatch.setattr(loop, "summed_loss", patched)
+        monkeypatch.setattr(summarization, "summed_loss", patched)
 
     return install
 
@@ -167,7 +169,7 @@ def test_an_existing_run_is_not_overwritten(finished, configure, tmp_path):
 def test_a_loss_that_is_not_finite_stops_with_the_documents_and_the_last_good_checkpoint(
     configure, on_micro_batch, monkeypatch
 ):
-    settings = ["training.save_every=1", "training.rouge_examples=0"]
+    settings = ["training.save_every=1", "training.rouge_examples=0", "training.max_skipped_in_a_row=0"]
     on_micro_batch(lambda number, loss, _: loss * float("nan") if number == 6 else None)
     with pytest.raises(
         TrainingError, match=r"not finite at step 3, .*last good checkpoint is .*step-000002;"
@@ -182,6 +184,104 @@ def test_a_loss_that_is_not_finite_stops_with_the_documents_and_the_last_good_ch
     assert not loop.Path(folder, "last").exists()
     monkeypatch.undo()
     assert len(losses_of(train(configure(*settings, "resume=true")))) == 6
+
+
+def test_a_step_that_is_not_finite_is_skipped_counted_and_without_effect(configure, on_micro_batch, capsys):
+    on_micro_batch(lambda number, loss, _: loss * float("nan") if number in (3, 6) else None)
+    folder = train(configure("training.rouge_examples=0", "training.save_every=1", "training.keep_checkpoints=9"))
+    assert sorted(losses_of(folder)) == [1, 4, 5, 6]
+    said = capsys.readouterr().err
+    assert "step skipped: the loss (nan) or its gradient (nan) is not finite at step 2, with the documents 1-" in said
+    names = [path.name for path in complete_checkpoints(folder / "checkpoints")]
+    assert names == [f"step-{step:06d}" for step in (1, 4, 5, 6)]  # none that could be spoilt
+    state = json.loads((folder / "checkpoints/step-000006/state.json").read_text(encoding="utf-8"))
+    assert (state["skipped_steps"], state["skipped_in_a_row"]) == (2, 0)
+
+
+def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_used(finished, configure, tmp_path, capsys):
+    folder = tmp_path / "runs" / "base"
+    shutil.copytree(finished, folder)
+    (folder / "checkpoints/step-000006/state.json").write_text("{}", encoding="utf-8")
+    train(configure("resume=true"))
+    said = capsys.readouterr().err
+    assert "step-000006 is damaged" in said
+    assert f"resumed from {folder}/checkpoints/step-000003" in said
+    assert_same_run(folder, finished)
+
+
+def test_what_changed_since_the_checkpoint_is_said_and_what_cannot_change_refused(
+    finished, configure, tmp_path, capsys
+):
+    folder = tmp_path / "runs" / "base"
+    shutil.copytree(finished, folder)
+    for override in (
+        "seed=2",
+        "training.tokens_per_batch=80",
+        "training.batches_per_step=1",
+        "data.max_source_tokens=9",
+    ):
+        key = override.partition("=")[0]
+        with pytest.raises(TrainingError, match=rf"cannot be resumed: .* changed: .*{key}: .* → "):
+            train(configure("resume=true", override))
+    train(configure("resume=true", "training.steps=7", "training.rouge_examples=0"))
+    assert "changed since then: training.steps: 6 → 7" in capsys.readouterr().err
+
+
+def test_a_finished_run_is_left_as_it_is(finished, configure, tmp_path, capsys):
+    folder = tmp_path / "runs" / "base"
+    shutil.copytree(finished, folder)
+    card = (folder / "last/README.md").read_text(encoding="utf-8")
+    assert '- Validation: {"validation_loss"' in card
+    train(configure("resume=true"))
+    assert "nothing is left to do: step 6 of 6 is done" in capsys.readouterr().err
+    assert (folder / "last/README.md").read_text(encoding="utf-8") == card
+    shutil.rmtree(folder / "checkpoints")
+    for resume in ("true", "false"):
+        with pytest.raises(InputError, match="holds models of a run but none of its checkpoints; give another name"):
+            train(configure(f"resume={resume}"))
+
+
+def test_the_average_is_validated_and_kept_and_a_stop_does_not_change_it(configure, on_micro_batch, monkeypatch):
+    overrides = ["training.ema_decay=0.9", "training.rouge_examples=0"]
+    straight = train(configure(*overrides, "name=straight", "training.keep_checkpoints=9"))
+    on_micro_batch(lambda number, *_: signal.raise_signal(signal.SIGTERM) if number == 4 else None)
+    with pytest.raises(TrainingError, match="stopped"):
+        train(configure(*overrides))
+    monkeypatch.undo()
+    folder = train(configure(*overrides, "resume=true"))
+    assert_same_run(folder, straight)
+    averaged = load_file(straight / "checkpoints/step-000006/average.safetensors")
+    last = load_file(straight / "last/model.safetensors")
+    assert any(
+        not torch.equal(last[n], t)
+        for n, t in load_file(straight / "checkpoints/step-000006/model.safetensors").items()
+    )
+    for name, value in last.items():
+        assert torch.equal(value, averaged[name])
+
+
+def test_failures_of_validation_summaries_are_said(configure, monkeypatch, capsys):
+    from summarizer.models import FastformerSummarizerForConditionalGeneration as Model
+
+    def fail(*_, **__):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(Model, "generate", fail)
+    train(configure("training.steps=1"))
+    assert re.search(
+        r"7 of 7 validation summaries failed, the first: 2-\d: RuntimeError: no luck", capsys.readouterr().err
+    )
+
+
+def test_a_batch_out_of_memory_names_its_length_and_what_to_lower(configure, on_micro_batch):
+    def too_much(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    on_micro_batch(too_much)
+    with pytest.raises(
+        TrainingError, match=r"out of memory at step 1 with \d+ × \d+ source tokens; lower training.tokens"
+    ):
+        train(configure())
 
 
 def test_a_rate_far_too_high_is_found_out(configure):
@@ -209,7 +309,8 @@ def gradients_of_a_step(config, monkeypatch, together):
     monkeypatch.setattr(loop._Run, "loop", lambda run: runs.append(run))
     train(config)
     (run,) = runs
-    micro_batches = next(run._micro_batches())
+    micro_batches = next(load_shares(run.training_data.rows, run.plan, 0, 0, 1))
+    run.stop = StopSignals()
     assert len(micro_batches) == 4
     if together:
         micro_batches = [[row for rows in micro_batches for row in rows]]
@@ -226,7 +327,7 @@ def test_four_micro_batches_give_the_loss_and_gradients_of_one_batch(configure, 
     (apart, gradients), (whole, expected) = results
     assert apart["loss"] == pytest.approx(whole["loss"], rel=1e-6)
     assert apart["grad_norm"] == pytest.approx(whole["grad_norm"], rel=1e-5)
-    assert (apart["target_tokens"], apart["documents"]) == (whole["target_tokens"], whole["documents"])
+    assert (apart["labels"], apart["documents"]) == (whole["labels"], whole["documents"])
     for name, gradient in gradients.items():
         torch.testing.assert_close(gradient, expected[name], atol=1e-6, rtol=1e-4)
 
@@ -238,7 +339,7 @@ def test_the_batches_of_a_run_are_those_of_the_plan_also_when_workers_load_them(
         train(configure(f"training.num_workers={workers}", f"name=w{workers}"))
     taken = []
     for run in runs:
-        batches = run._micro_batches()
+        batches = load_shares(run.training_data.rows, run.plan, 0, 0, 1, run.settings.num_workers)
         taken.append([[[row["id"] for row in rows] for rows in next(batches)] for _ in range(12)])
         batches.close()
     assert taken[0] == taken[1]

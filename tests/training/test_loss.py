@@ -3,7 +3,8 @@ import torch
 import torch.nn.functional as F
 from transformers import BartConfig, BartForConditionalGeneration, LEDConfig, LEDForConditionalGeneration
 
-from summarizer.training.loss import num_target_tokens, summed_loss
+from summarizer.data.batching import num_labels_in
+from summarizer.training.loss import summed_loss
 from tests.tiny import VOCAB_SIZE, padded_batch, padded_labels, randomize, tiny_model
 
 SIZES = {
@@ -57,7 +58,7 @@ def test_the_loss_is_the_sum_of_cross_entropies_over_real_targets(name, smoothin
         loss = summed_loss(model.train(), batch, smoothing)
     assert loss.dtype == torch.float32
     assert float(loss) == pytest.approx(float(expected), rel=1e-5)
-    assert num_target_tokens(batch) == 10
+    assert num_labels_in(batch) == 10
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

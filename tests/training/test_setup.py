@@ -49,6 +49,13 @@ def test_a_new_model_fits_the_tokenizer_and_follows_from_the_seed(configure, tok
         ("model.d_model=wide", "d_model"),
         ("model.d_model=30", "d_model=30 is no multiple of encoder_attention_heads=4"),
         ("model.mixer_options.nothing=1", "nothing"),
+        ("model.d_model=0", "d_model=0 must be at least 1"),
+        ("model.encoder_attention_heads=0", "encoder_attention_heads=0 must be at least 1"),
+        ("model.encoder_ffn_dim=-1", "encoder_ffn_dim=-1 must be at least 0"),
+        ("model.encoder_layers=-1", "encoder_layers=-1 must be at least 1"),
+        ("model.dropout=1.5", "dropout=1.5 must be from 0 to below 1"),
+        ("model.eos_token_id=100000", "eos_token_id=100000 is no token of a vocabulary of"),
+        ("model.vocab_size=20", "vocab_size=20 is less than the tokenizer's"),
     ],
 )
 def test_a_wrong_key_or_value_of_the_model_is_one_line_that_names_it(configure, tokenizer, override, named):
@@ -106,11 +113,11 @@ def test_initial_embeddings_of_another_size_are_an_error_with_both_sizes(configu
 
 def test_documents_longer_than_the_models_positions_are_an_error_with_both_numbers(tokenizer):
     model = tiny_model(positions="learned", max_source_positions=50)
-    check_lengths(model, tokenizer, [3, 50])
+    check_lengths(model, tokenizer, 50)
     with pytest.raises(InputError, match=r"has 51 tokens.* reads 50 at most; set data\.max_source_tokens=50"):
-        check_lengths(model, tokenizer, [3, 51, 7])
-    check_lengths(tiny_model(), tokenizer, [10**6])
-    check_lengths(model, tokenizer, [])
+        check_lengths(model, tokenizer, 51)
+    check_lengths(tiny_model(), tokenizer, 10**6)
+    check_lengths(model, tokenizer, 0)
 
 
 def test_generation_settings_go_with_the_model_and_greedy_has_no_beam_settings():
