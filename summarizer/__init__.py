@@ -11,6 +11,7 @@ from summarizer.registration import register_with_transformers
 if TYPE_CHECKING:
     from summarizer.models import (
         FastformerSummarizerForConditionalGeneration,
+        FastformerSummarizerForSequenceClassification,
         FastformerSummarizerModel,
         SummarizerConfig,
     )
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "FastformerSummarizerForConditionalGeneration",
+    "FastformerSummarizerForSequenceClassification",
     "FastformerSummarizerModel",
     "SummarizerConfig",
 ]

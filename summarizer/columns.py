@@ -7,6 +7,7 @@ from summarizer.files import InputError, Record
 
 DOCUMENT_COLUMNS = ("document", "article", "text", "body", "article_text")
 SUMMARY_COLUMNS = ("summary", "abstract", "highlights", "reference", "references", "target", "abstract_text")
+LABEL_COLUMNS = ("label", "labels", "class", "category", "topic", "coarse_label")
 PREDICTION_COLUMNS = ("summary", "prediction", "generated_summary", "generated_text", "output")
 ID_COLUMNS = ("id", "article_id")
 _SENTENCE_MARKERS = re.compile(r"</?S>")  # of the original PubMed and arXiv release
@@ -35,6 +36,15 @@ def text_of(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
         return "\n".join(_SENTENCE_MARKERS.sub("", sentence).strip() for sentence in value)
     raise ValueError(f"holds {type(value).__name__}, not text or a list of sentences")
+
+
+def label_of(value: Any) -> str:
+    """A cell as the name of a class. Raises ValueError for what names none, such as a list."""
+    if value is None:
+        return ""
+    if isinstance(value, (str, int)):
+        return str(value).strip()
+    raise ValueError(f"holds {type(value).__name__}, not a class")
 
 
 def id_of(record: Record) -> str | None:

@@ -34,6 +34,12 @@ class DataConfig:
         _check_at_least(self, "data", 1, "max_source_tokens", "max_train_examples", "max_validation_examples")
         _check_at_least(self, "data", 2, "max_target_tokens")  # one word and the end
 
+    def entries(self, split: Literal["train", "validation"]) -> tuple[list[str], int | None]:
+        """Where a split's rows come from and how many of them are taken, None for all."""
+        if split == "train":
+            return self.train, self.max_train_examples
+        return self.validation, self.max_validation_examples
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -52,7 +58,7 @@ class TrainingConfig:
     max_skipped_in_a_row: int = 5  # steps passed over since their loss or gradient is not finite; one more ends the run
     ema_decay: float | None = None  # validate and keep an exponential moving average of the weights, such as 0.999
     label_smoothing: float = 0.0
-    mixed_precision: Literal["no", "bf16", "fp16"] | None = None  # None: what the launcher says
+    mixed_precision: Literal["auto", "no", "bf16", "fp16"] | None = None  # auto: bf16 where fast; None: the launcher's
     gradient_checkpointing: bool = False
     num_workers: int = 0  # processes that load batches
     initial_embeddings: str | None = None  # a model folder or hub id with the same vocabulary

@@ -6,21 +6,31 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from summarizer.columns import DOCUMENT_COLUMNS, SUMMARY_COLUMNS, find_column, id_of, text_of
+from summarizer.columns import (
+    DOCUMENT_COLUMNS,
+    LABEL_COLUMNS,
+    SUMMARY_COLUMNS,
+    find_column,
+    id_of,
+    label_of,
+    text_of,
+)
 from summarizer.config import DataConfig
 from summarizer.data.text import clean_text
 from summarizer.files import RECORD_SUFFIXES, InputError, Record, hash_of_file, read_records, record_format
 
+Target = Literal["summary", "label"]
+
 
 @dataclass(frozen=True)
 class Pair:
-    """A document with its summary, both clean text."""
+    """A document with its target: a summary, or the name of its class. All clean text."""
 
     id: str
     document: str
-    summary: str
+    target: str
 
 
 @dataclass
@@ -86,7 +96,9 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> P
     return PairSource(split, files=tuple(files))
 
 
-def read_pairs(source: PairSource, config: DataConfig, report: ReadReport) -> Iterator[Pair]:
+def read_pairs(
+    source: PairSource, config: DataConfig, report: ReadReport, target: Target = "summary"
+) -> Iterator[Pair]:
     """Stream the pairs of a source; rows that cannot be used are counted in `report`, never silently gone.
 
     Raises InputError when a column is missing, naming those that are there.
@@ -96,20 +108,25 @@ def read_pairs(source: PairSource, config: DataConfig, report: ReadReport) -> It
         if record.error is not None:
             report.drop(record.error.partition(" (")[0], record.location)
             continue
-        if columns is None:
-            columns = (
-                find_column(record, config.document_column, DOCUMENT_COLUMNS, "data.document_column"),
-                find_column(record, config.summary_column, SUMMARY_COLUMNS, "data.summary_column"),
-            )
+        columns = columns or _columns(record, config, target)
+        document_cell, target_cell = (record.columns.get(column) for column in columns)
         try:
-            document, summary = (clean_text(text_of(record.columns.get(column))) for column in columns)
+            document = clean_text(text_of(document_cell))
+            wanted = label_of(target_cell) if target == "label" else clean_text(text_of(target_cell))
         except ValueError as error:
             report.drop(f"a cell that {error}", record.location)
             continue
-        if not document or not summary:
-            report.drop("empty document" if not document else "empty summary", record.location)
+        if not document or not wanted:
+            report.drop("empty document" if not document else f"empty {target}", record.location)
             continue
-        yield Pair(id_of(record) or record.location, document, summary)
+        yield Pair(id_of(record) or record.location, document, wanted)
+
+
+def _columns(record: Record, config: DataConfig, target: Target) -> tuple[str, str]:
+    document = find_column(record, config.document_column, DOCUMENT_COLUMNS, "data.document_column")
+    if target == "label":
+        return document, find_column(record, config.label_column, LABEL_COLUMNS, "data.label_column")
+    return document, find_column(record, config.summary_column, SUMMARY_COLUMNS, "data.summary_column")
 
 
 def _prefixes(split: str) -> tuple[str, ...]:

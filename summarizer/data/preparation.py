@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from summarizer.config import DataConfig
-from summarizer.data.documents import Pair, PairSource, ReadReport, find_pairs, read_pairs
-from summarizer.data.encoding import SourceEncoder
+from summarizer.data.documents import Pair, PairSource, ReadReport, Target, find_pairs, read_pairs
+from summarizer.data.encoding import Source, SourceEncoder
 from summarizer.files import InputError, write_json, write_whole
 from summarizer.progress import WorkProgress
 
 if TYPE_CHECKING:
     import datasets
 
-FORMAT_VERSION = 2  # raise it when what is stored changes
+FORMAT_VERSION = 3  # raise it when what is stored changes
 PAIRS_AT_A_TIME = 256
 
 
@@ -26,8 +26,9 @@ PAIRS_AT_A_TIME = 256
 class PreparedData:
     """Prepared pairs and their account.
 
-    rows: columns id, input_ids, labels (both ending in </s>), summary (text), dropped_source and dropped_target
-    (tokens cut off); source_lengths and target_lengths lie beside them in memory.
+    rows: columns id, input_ids, labels (both ending in </s>), target (the summary's text or the class's name),
+    dropped_source and dropped_target (tokens cut off); source_lengths and target_lengths lie beside them in memory.
+    The labels of classes are all [0]: their numbers follow from the training data's names.
     """
 
     rows: "datasets.Dataset"
@@ -53,7 +54,14 @@ class PreparedData:
         return lines
 
 
-def prepare(entries: list[str], split: str, config: DataConfig, tokenizer: Any, limit: int | None) -> PreparedData:
+def prepare(
+    entries: list[str],
+    split: str,
+    config: DataConfig,
+    tokenizer: Any,
+    limit: int | None,
+    target: Target = "summary",
+) -> PreparedData:
     """Tokenise a split, or find it in the cache. `limit` takes the first pairs only.
 
     Raises InputError when there is nothing to read or no pair is left.
@@ -61,11 +69,11 @@ def prepare(entries: list[str], split: str, config: DataConfig, tokenizer: Any, 
     import datasets
 
     source = find_pairs(entries, split, config.hub_name)
-    key = _cache_key(source, config, tokenizer, limit)
+    key = _cache_key(source, config, tokenizer, limit, target)
     arrow = Path(config.cache_dir, f"{split}-{key}.arrow")
     account = arrow.with_suffix(".json")
     if not (arrow.is_file() and account.is_file()):
-        report = _write_arrow(arrow, source, config, tokenizer, limit)
+        report = _write_arrow(arrow, source, config, tokenizer, limit, target)
         write_json(account, report)
     report = json.loads(account.read_text(encoding="utf-8"))
     rows = datasets.Dataset.from_file(str(arrow))
@@ -73,10 +81,13 @@ def prepare(entries: list[str], split: str, config: DataConfig, tokenizer: Any, 
     return PreparedData(rows, table["source_length"].to_pylist(), table["target_length"].to_pylist(), report)
 
 
-def _cache_key(source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None) -> str:
+def _cache_key(source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None, target: Target) -> str:
     settings = asdict(config)
     relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens", "sentence_per_line")
+    if target == "label":
+        relevant = ("document_column", "label_column", "max_source_tokens", "sentence_per_line")
     parts = {
+        "target": target,
         "version": FORMAT_VERSION,
         "content": source.fingerprint(),
         "tokenizer": _tokenizer_fingerprint(tokenizer),
@@ -96,7 +107,7 @@ def _tokenizer_fingerprint(tokenizer: Any) -> str:
 
 
 def _write_arrow(
-    arrow: Path, source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None
+    arrow: Path, source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None, target: Target
 ) -> dict[str, Any]:
     """Tokenise into the Arrow file; returns the account of what was taken, dropped and truncated."""
     import pyarrow as pa
@@ -107,7 +118,7 @@ def _write_arrow(
             "id": pa.string(),
             "input_ids": pa.list_(id_type),
             "labels": pa.list_(id_type),
-            "summary": pa.string(),
+            "target": pa.string(),
             "source_length": pa.int32(),
             "target_length": pa.int32(),
             "dropped_source": pa.int32(),
@@ -115,9 +126,9 @@ def _write_arrow(
         }
     )
     read = ReadReport()
-    pairs = itertools.islice(read_pairs(source, config, read), limit)
+    pairs = itertools.islice(read_pairs(source, config, read, target), limit)
     sources = SourceEncoder(tokenizer, config.max_source_tokens, sentence_per_line=config.sentence_per_line)
-    targets = SourceEncoder(tokenizer, config.max_target_tokens)
+    targets = SourceEncoder(tokenizer, config.max_target_tokens) if target == "summary" else None
     totals: Counter[str] = Counter()
     with (
         WorkProgress(f"preparing {source.split}", "pairs", limit) as progress,
@@ -144,19 +155,21 @@ def _write_arrow(
     }
 
 
-def _tokenize(batch: list[Pair], sources: SourceEncoder, targets: SourceEncoder) -> dict[str, list]:
-    encoded_documents = sources.encode_many([pair.document for pair in batch])
-    encoded_summaries = targets.encode_many([pair.summary for pair in batch])
+def _tokenize(batch: list[Pair], sources: SourceEncoder, targets: SourceEncoder | None) -> dict[str, list]:
+    documents = sources.encode_many([pair.document for pair in batch])
+    texts = [pair.target for pair in batch]
+    encoded = [Source((0,), 1) for _ in batch] if targets is None else targets.encode_many(texts)
+    # A summary cut off has no end: the model must not learn to stop in the middle of a sentence.
+    labels = [target.ids[:-1] if target.dropped_tokens else target.ids for target in encoded]
     return {
         "id": [pair.id for pair in batch],
-        "input_ids": [source.ids for source in encoded_documents],
-        # A summary cut off has no end: the model must not learn to stop in the middle of a sentence.
-        "labels": [target.ids[:-1] if target.dropped_tokens else target.ids for target in encoded_summaries],
-        "summary": [pair.summary for pair in batch],
-        "source_length": [len(source.ids) for source in encoded_documents],
-        "target_length": [len(target.ids) - (target.dropped_tokens > 0) for target in encoded_summaries],
-        "dropped_source": [source.dropped_tokens for source in encoded_documents],
-        "dropped_target": [target.dropped_tokens for target in encoded_summaries],
+        "input_ids": [source.ids for source in documents],
+        "labels": labels,
+        "target": texts,
+        "source_length": [len(source.ids) for source in documents],
+        "target_length": [len(ids) for ids in labels],
+        "dropped_source": [source.dropped_tokens for source in documents],
+        "dropped_target": [target.dropped_tokens for target in encoded],
     }
 
 

@@ -41,7 +41,7 @@ def train_from_pairs(
             for pair in itertools.islice(read_pairs(source, config, report), max_examples):
                 counts[index] += 1
                 yield pair.document
-                yield pair.summary
+                yield pair.target
 
     try:
         tokenizer = train_tokenizer(texts(), vocab_size)

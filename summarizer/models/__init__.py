@@ -4,10 +4,12 @@ from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
     AutoTokenizer,
     PreTrainedTokenizerFast,
 )
 
+from summarizer.models.classification import FastformerSummarizerForSequenceClassification
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.seq2seq import (
     FastformerSummarizerForConditionalGeneration,
@@ -17,6 +19,12 @@ from summarizer.models.seq2seq import (
 AutoConfig.register(SummarizerConfig.model_type, SummarizerConfig)
 AutoModel.register(SummarizerConfig, FastformerSummarizerModel)
 AutoModelForSeq2SeqLM.register(SummarizerConfig, FastformerSummarizerForConditionalGeneration)
+AutoModelForSequenceClassification.register(SummarizerConfig, FastformerSummarizerForSequenceClassification)
 AutoTokenizer.register(SummarizerConfig, fast_tokenizer_class=PreTrainedTokenizerFast)
 
-__all__ = ["FastformerSummarizerForConditionalGeneration", "FastformerSummarizerModel", "SummarizerConfig"]
+__all__ = [
+    "FastformerSummarizerForConditionalGeneration",
+    "FastformerSummarizerForSequenceClassification",
+    "FastformerSummarizerModel",
+    "SummarizerConfig",
+]

@@ -8,20 +8,21 @@ from summarizer.config import RunConfig
 
 TEMPLATE = """---
 library_name: transformers
-pipeline_tag: summarization
-tags: [summarization, long-documents, fastformer]
+pipeline_tag: {pipeline}
+tags: [{tags}]
 ---
 
 # {name}
 
-A long-document summarizer trained with fastformer-summarizer {version}.
+A long-document {kind} trained with fastformer-summarizer {version}.
 
 ```python
 import summarizer  # registers the model with transformers' Auto classes
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import {auto_class}, AutoTokenizer
 
-model = AutoModelForSeq2SeqLM.from_pretrained("PATH")
-tokenizer = AutoTokenizer.from_pretrained("PATH")
+path = "PATH"  # this folder, or its hub id
+model = {auto_class}.from_pretrained(path)
+tokenizer = AutoTokenizer.from_pretrained(path)
 ```
 
 - Parameters: {parameters:,}
@@ -29,7 +30,7 @@ tokenizer = AutoTokenizer.from_pretrained("PATH")
 - Source tokens read in training: {max_source}
 - Validation: {metrics}
 
-It may repeat itself, state what its source does not, or miss what matters: check a summary before you rely on it.
+{warning}
 
 ## Configuration
 
@@ -38,10 +39,30 @@ It may repeat itself, state what its source does not, or miss what matters: chec
 """
 
 
+OF_TASK = {
+    "summarization": {
+        "pipeline": "summarization",
+        "tags": "summarization, long-documents, fastformer",
+        "kind": "summarizer",
+        "auto_class": "AutoModelForSeq2SeqLM",
+        "warning": "It may repeat itself, state what its source does not, or miss what matters: "
+        "check a summary before you rely on it.",
+    },
+    "classification": {
+        "pipeline": "text-classification",
+        "tags": "text-classification, long-documents, fastformer",
+        "kind": "classifier",
+        "auto_class": "AutoModelForSequenceClassification",
+        "warning": "It knows no other classes than those it was trained on.",
+    },
+}
+
+
 def make_card(config: RunConfig, text: str, step: int, sizes: dict[str, int], metrics: dict[str, float]) -> str:
     """The card in Markdown. `text` is the configuration; `sizes` has parameters, documents, validation_documents."""
     limit = config.data.max_source_tokens
     return TEMPLATE.format(
+        **OF_TASK[config.task],
         name=config.name,
         version=__version__,
         step=step,

@@ -19,6 +19,7 @@ from transformers.utils.logging import disable_progress_bar
 from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
 from summarizer.data.batching import IGNORED, BatchPlan, collate, load_shares, num_labels_in
 from summarizer.files import InputError, write_whole
+from summarizer.inference.summarizer import choose_device, choose_dtype
 from summarizer.memory import keep_freed_memory
 from summarizer.training.average import ExponentialAverage
 from summarizer.training.card import make_card, without_paths
@@ -32,6 +33,7 @@ from summarizer.training.checkpoint import (
     save_checkpoint,
     save_model_folder,
 )
+from summarizer.training.classification import Classification
 from summarizer.training.distributed import sum_over_processes
 from summarizer.training.optim import learning_rate_at, make_optimizer, set_learning_rate
 from summarizer.training.progress import RunLog, StepWindow
@@ -40,7 +42,7 @@ from summarizer.training.summarization import Summarization
 from summarizer.training.task import Task
 from summarizer.training.validation import validation_loss
 
-TASKS: dict[str, Any] = {"summarization": Summarization}
+TASKS: dict[str, Any] = {"summarization": Summarization, "classification": Classification}
 
 
 class TrainingError(InputError):
@@ -73,16 +75,23 @@ def _checkpoints_to_resume(folder: Path, resume: bool) -> list[Path]:
 
 
 def _make_accelerator(config: RunConfig, folder: Path) -> Accelerator:
+    precision = config.training.mixed_precision
+    if precision == "auto":
+        precision = "bf16" if _bfloat16_is_fast() else "no"
     try:
         return Accelerator(
             # Unless told so, accelerate takes each of several processes without GPUs for the only one.
             cpu=not torch.accelerator.is_available(),
-            mixed_precision=config.training.mixed_precision,
+            mixed_precision=precision,
             log_with=list(config.training.trackers) or None,
             project_dir=folder,
         )
     except ValueError as error:  # a precision that this machine lacks, an unknown tracker
         raise InputError(f"training.mixed_precision or training.trackers: {error}") from error
+
+
+def _bfloat16_is_fast() -> bool:
+    return choose_dtype("auto", choose_device("auto")) == torch.bfloat16
 
 
 class _Run:
@@ -205,6 +214,10 @@ class _Run:
             f"{precision}; {self.plan.batches_per_step} micro-batch(es) of up to "
             f"{self.settings.tokens_per_batch:,} source tokens a step, {self.plan.padding_share():.1%} padding"
         )
+        if precision == "bf16" and not _bfloat16_is_fast():
+            lines.append(
+                "bf16 is slow on this machine, often slower than float32; training.mixed_precision=auto chooses"
+            )
         if self.plan.batches_per_step != self.settings.batches_per_step:
             lines.append(
                 f"training.batches_per_step raised from {self.settings.batches_per_step} to "

@@ -31,9 +31,9 @@ def make_model(config: RunConfig, tokenizer: Any) -> Any:
     torch.manual_seed(config.seed)
     model = _new_model(config, tokenizer) if config.pretrained is None else _pretrained_model(config)
     if config.training.initial_embeddings is not None:
-        _copy_embeddings(model, config.training.initial_embeddings)
+        copy_embeddings(model, config.training.initial_embeddings)
     if config.training.gradient_checkpointing:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        model.activation_checkpointing_enable({"use_reentrant": False})
     model.config.sentence_per_line = config.data.sentence_per_line
     model.generation_config = make_generation_config(model, config.generation)
     return model.train()  # a pretrained model comes in evaluation mode, without dropout
@@ -68,7 +68,8 @@ def make_generation_config(model: Any, config: GenerationConfig) -> transformers
     )
 
 
-def _new_model(config: RunConfig, tokenizer: Any) -> FastformerSummarizerForConditionalGeneration:
+def new_model_config(config: RunConfig, tokenizer: Any) -> SummarizerConfig:
+    """The configuration of a new model: `config.model` over what the tokenizer says. InputError names a wrong key."""
     from_tokenizer = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
@@ -78,12 +79,21 @@ def _new_model(config: RunConfig, tokenizer: Any) -> FastformerSummarizerForCond
     }
     try:
         model_config = SummarizerConfig.from_options({**from_tokenizer, **config.model})
-        if model_config.vocab_size < len(tokenizer):
-            raise ValueError(
-                f"vocab_size={model_config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens"
-            )
-        return FastformerSummarizerForConditionalGeneration(model_config)
     except (ValueError, TypeError) as error:
+        raise InputError(f"model: {' '.join(str(error).split())}") from error
+    if model_config.vocab_size < len(tokenizer):
+        raise InputError(
+            f"model: vocab_size={model_config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens"
+        )
+    model_config.sentence_per_line = config.data.sentence_per_line
+    return model_config
+
+
+def _new_model(config: RunConfig, tokenizer: Any) -> FastformerSummarizerForConditionalGeneration:
+    model_config = new_model_config(config, tokenizer)
+    try:
+        return FastformerSummarizerForConditionalGeneration(model_config)
+    except (ValueError, TypeError) as error:  # of the mixer's options
         raise InputError(f"model: {' '.join(str(error).split())}") from error
 
 
@@ -101,7 +111,7 @@ def _pretrained_model(config: RunConfig) -> Any:
     return model
 
 
-def _copy_embeddings(model: Any, name: str) -> None:
+def copy_embeddings(model: Any, name: str) -> None:
     """Take the token embeddings of another model with the same vocabulary, scaled to the spread of the own ones."""
     try:
         donor = AutoModel.from_pretrained(resolve_model(name), use_safetensors=True)

@@ -23,11 +23,7 @@ class Summarization:
     def prepare(self, split: Literal["train", "validation"]) -> PreparedData | None:
         """Pairs as token ids, found in the cache or tokenised."""
         data = self.config.data
-        entries, limit = (
-            (data.train, data.max_train_examples)
-            if split == "train"
-            else (data.validation, data.max_validation_examples)
-        )
+        entries, limit = data.entries(split)
         if split == "validation" and not entries:
             return None
         prepared = prepare(entries, split, data, self.tokenizer, limit)

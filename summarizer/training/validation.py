@@ -52,7 +52,7 @@ def validation_rouge(
     with accelerator.autocast():
         summaries = generate_summaries(bare, tokenizer, [row["input_ids"] for row in rows], settings)
     written = [
-        (index, summary.text, row["summary"], f"{row['id']}: {summary.error}" if summary.status == "failed" else "")
+        (index, summary.text, row["target"], f"{row['id']}: {summary.error}" if summary.status == "failed" else "")
         for index, summary, row in zip(mine, summaries, rows, strict=True)
     ]
     everyone = sorted(gather_object(written))

@@ -13,7 +13,7 @@ from summarizer.files import InputError
 from tests.corpus import write_jsonl
 
 ROWS = [{"id": "a", "document": "One.\nTwo.", "summary": "1."}, {"id": "b", "document": "Three.", "summary": "3."}]
-PAIRS = [Pair(**row) for row in ROWS]
+PAIRS = [Pair(row["id"], row["document"], row["summary"]) for row in ROWS]
 SAMPLE = Path(__file__).parents[2].parent / "shared" / "data" / "pubmed_original_sample"
 CARD = """---
 configs:
@@ -97,15 +97,15 @@ def test_lists_of_sentences_are_joined_and_sentence_markers_removed(tmp_path):
     rows.append({"article_text": "<S> one . </S> <S> two . </S>", "abstract_text": "<S>a .</S>"})
     for path in (write_jsonl(tmp_path / "a.jsonl", rows), write_parquet(tmp_path / "a.parquet", rows[:1])):
         pairs = read([path])
-        assert (pairs[0].document, pairs[0].summary) == ("one .\ntwo .", "a .\nb .")
+        assert (pairs[0].document, pairs[0].target) == ("one .\ntwo .", "a .\nb .")
     pairs = read([tmp_path / "a.jsonl"])
-    assert (pairs[1].document, pairs[1].summary) == ("one . two .", "a .")
+    assert (pairs[1].document, pairs[1].target) == ("one . two .", "a .")
 
 
 def test_text_is_clean(tmp_path):
     rows = [{"document": "\ufeffOne\u00a0 line\r\n\r\n\t two\x00 \u2028three ", "summary": " \ufeffS.\n"}]
     pair = read([write_jsonl(tmp_path / "a.jsonl", rows)])[0]
-    assert (pair.document, pair.summary) == ("One line\ntwo\nthree", "S.")
+    assert (pair.document, pair.target) == ("One line\ntwo\nthree", "S.")
 
 
 def test_what_is_not_taken_is_counted_with_the_place_of_the_first(tmp_path):
@@ -195,7 +195,7 @@ def test_the_pubmed_data_set_of_the_hub_is_read(hub, name, expected):
     pairs = list(read_pairs(source, DataConfig(), ReadReport()))
     assert [pair.document for pair in pairs] == [f"{expected} test {number}." for number in range(3)]
     assert pairs[2].id == "ccdv/pubmed-summarization:test:3"
-    assert pairs[0].summary == "A.\nB."
+    assert pairs[0].target == "A.\nB."
 
 
 def test_the_cnn_dailymail_data_set_of_the_hub_is_read(hub):
@@ -237,7 +237,7 @@ def test_the_sample_of_the_original_pubmed_release_is_read(tmp_path):
     assert len(pairs) == 97
     assert sum(report.counts.values()) == 3
     assert set(report.counts) == {"empty document"}
-    assert not any("<S>" in pair.summary or "</S>" in pair.summary for pair in pairs)
+    assert not any("<S>" in pair.target or "</S>" in pair.target for pair in pairs)
     with (tmp_path / "val.jsonl").open(encoding="utf-8") as file:
         first = json.loads(file.readline())
     pair = read([tmp_path], "validation")[0]

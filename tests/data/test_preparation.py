@@ -40,7 +40,7 @@ def test_rows_hold_ids_that_read_back_as_the_texts_and_end_in_the_end_token(conf
     for row, given, source_length, target_length in zip(
         prepared.rows, ROWS, prepared.source_lengths, prepared.target_lengths, strict=True
     ):
-        assert (row["id"], row["summary"]) == (given["id"], given["summary"])
+        assert (row["id"], row["target"]) == (given["id"], given["summary"])
         for column, length, text in (
             ("input_ids", source_length, given["document"]),
             ("labels", target_length, given["summary"]),
@@ -115,7 +115,7 @@ def test_whatever_changes_the_rows_makes_a_new_file(config, data, tokenizer, tmp
 def test_an_edited_file_of_the_same_name_and_size_is_prepared_again(config, tokenizer, tmp_path):
     for word in ("cells", "weeks"):
         path = write_jsonl(tmp_path / "a.jsonl", [{"document": word, "summary": word}])
-        assert prepare([str(path)], "train", config, tokenizer, None).rows[0]["summary"] == word
+        assert prepare([str(path)], "train", config, tokenizer, None).rows[0]["target"] == word
 
 
 def test_a_file_without_its_account_is_made_again(config, data, tokenizer):

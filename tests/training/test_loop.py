@@ -463,7 +463,7 @@ def test_validation_rouge_is_that_of_summarize_and_evaluate(finished):
     pairs = list(read_pairs(find_pairs(config.data.validation, "validation"), config.data, ReadReport()))
     model = Summarizer.from_pretrained(str(finished / "last"), device="cpu", dtype="float32")
     summaries = model.summarize([pair.document for pair in pairs])
-    scores = score_texts([summary.text for summary in summaries], [pair.summary for pair in pairs])
+    scores = score_texts([summary.text for summary in summaries], [pair.target for pair in pairs])
     assert len(pairs) == 7
     assert {name: metrics_of(finished)[-1][name] for name in scores} == pytest.approx(
         {name: 100 * value for name, value in scores.items()}

@@ -1,0 +1,121 @@
+"""Classification as a task: documents with a label, accuracy and macro-F1."""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator
+from torch import Tensor
+from transformers import AutoModelForSequenceClassification
+
+from summarizer.config import RunConfig
+from summarizer.data.batching import IGNORED, collate, cut_by_tokens
+from summarizer.data.preparation import PreparedData, prepare
+from summarizer.files import InputError
+from summarizer.inference.summarizer import resolve_model
+from summarizer.models import FastformerSummarizerForSequenceClassification
+from summarizer.training.distributed import sum_over_processes
+from summarizer.training.setup import copy_embeddings, load_tokenizer, new_model_config
+
+
+class Classification:
+    """The Task of `task: classification`. Classes are the distinct labels of the training data, sorted."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config = config
+        self.tokenizer = load_tokenizer(config)
+        self.classes: list[str] = []
+
+    def prepare(self, split: Literal["train", "validation"]) -> PreparedData | None:
+        """Documents as token ids and the numbers of their classes."""
+        data = self.config.data
+        entries, limit = data.entries(split)
+        if split == "validation" and not entries:
+            return None
+        prepared = prepare(entries, split, data, self.tokenizer, limit, target="label")
+        names = prepared.rows["target"]
+        if split == "train":
+            self.classes = sorted(set(names), key=lambda name: (int(name) if name.isdecimal() else -1, name))
+        numbers = {name: number for number, name in enumerate(self.classes)}
+        unknown = sorted(set(names) - set(numbers))
+        if unknown:
+            raise InputError(
+                f"data.{split}: class '{unknown[0]}' is not in the training data, which has {', '.join(self.classes)}"
+            )
+        labels = [[numbers[name]] for name in names]
+        return replace(prepared, rows=prepared.rows.remove_columns("labels").add_column("labels", labels))
+
+    def make_model(self) -> Any:
+        """A new model by the configuration, or a pretrained one with a classifier for these classes."""
+        torch.manual_seed(self.config.seed)
+        names = {"id2label": dict(enumerate(self.classes)), "label2id": {n: i for i, n in enumerate(self.classes)}}
+        if self.config.pretrained is None:
+            model_config = new_model_config(self.config, self.tokenizer)
+            model_config.id2label, model_config.label2id = names["id2label"], names["label2id"]
+            model = _new_model(model_config)
+        else:
+            model = self._pretrained(names)
+        if self.config.training.initial_embeddings is not None:
+            copy_embeddings(model, self.config.training.initial_embeddings)
+        if self.config.training.gradient_checkpointing:
+            model.activation_checkpointing_enable({"use_reentrant": False})
+        return model.train()
+
+    def summed_loss(self, model: Any, batch: dict[str, Tensor], label_smoothing: float) -> Tensor:
+        """Cross-entropy of the classes, summed over the documents."""
+        logits = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+        return F.cross_entropy(
+            logits.float(),
+            batch["labels"].squeeze(-1),
+            ignore_index=IGNORED,
+            reduction="sum",
+            label_smoothing=label_smoothing,
+        )
+
+    def metrics(self, model: Any, data: PreparedData, accelerator: Accelerator) -> tuple[dict[str, float], list[str]]:
+        """Accuracy and macro-F1, 0 to 100."""
+        by_length = sorted(range(len(data)), key=lambda index: data.source_lengths[index])
+        batches = cut_by_tokens(by_length, data.source_lengths, self.config.training.tokens_per_batch)
+        confusion = torch.zeros(len(self.classes), len(self.classes))
+        bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
+        bare.eval()
+        with torch.no_grad(), accelerator.autocast():
+            for batch in batches[accelerator.process_index :: accelerator.num_processes]:
+                tensors = collate([data.rows[index] for index in batch], self.tokenizer.pad_token_id)
+                labels = tensors.pop("labels").squeeze(-1)
+                logits = bare(**{name: tensor.to(accelerator.device) for name, tensor in tensors.items()}).logits
+                for label, predicted in zip(labels.tolist(), logits.argmax(dim=-1).tolist(), strict=True):
+                    confusion[label, predicted] += 1
+        bare.train()
+        total = torch.tensor(sum_over_processes(accelerator, confusion.flatten().tolist()))
+        return accuracy_and_macro_f1(total.view_as(confusion)), []
+
+    def _pretrained(self, names: dict[str, Any]) -> Any:
+        if self.config.model:
+            raise InputError("'model' describes a new model and 'pretrained' names a trained one; give one of them")
+        try:
+            return AutoModelForSequenceClassification.from_pretrained(
+                resolve_model(str(self.config.pretrained)), dtype=torch.float32, use_safetensors=True,
+                ignore_mismatched_sizes=True, num_labels=len(self.classes), **names,
+            )  # fmt: skip
+        except (OSError, ValueError, KeyError) as error:
+            what = " ".join(str(error).split())
+            raise InputError(f"pretrained '{self.config.pretrained}' cannot be loaded: {what}") from error
+
+
+def accuracy_and_macro_f1(confusion: Tensor) -> dict[str, float]:
+    """Accuracy and macro-F1 in percent from confusion [C, C] (rows: labels, columns: predictions).
+
+    The mean of F1 is over the classes that occur among labels or predictions, as in scikit-learn.
+    """
+    correct, occurring = confusion.diagonal(), confusion.sum(dim=0) + confusion.sum(dim=1)
+    f1 = (2 * correct / occurring)[occurring > 0]
+    return {"accuracy": 100 * float(correct.sum() / confusion.sum()), "macro_f1": 100 * float(f1.mean())}
+
+
+def _new_model(config: Any) -> FastformerSummarizerForSequenceClassification:
+    try:
+        return FastformerSummarizerForSequenceClassification(config)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"model: {' '.join(str(error).split())}") from error
