@@ -64,12 +64,21 @@ def train(
     overrides: Annotated[
         list[str] | None, typer.Argument(help="key=value over the file, such as training.steps=100 resume=true.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be trained, on what, and how long it would take.")
+    ] = False,
 ) -> None:
     """Train a model; under `accelerate launch scripts/train.py …` on any number of processes."""
     from summarizer.config import load_config
+    from summarizer.reporting.run_plot import plot_run
     from summarizer.training.loop import train as run
 
-    run(load_config(config, overrides))
+    settings = load_config(config, overrides)
+    try:
+        run(settings, dry_run)
+    finally:
+        if not dry_run:
+            plot_run(Path(settings.output_dir, settings.name))
 
 
 @app.command()

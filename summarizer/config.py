@@ -46,6 +46,7 @@ class TrainingConfig:
     """How a model is trained. A step is an optimizer step of `batches_per_step` micro-batches over all processes."""
 
     steps: int = 10_000
+    max_minutes: float | None = None  # of training, validation apart; cosine then ends with them or with the steps
     tokens_per_batch: int = 16_384  # source tokens in a micro-batch, padding included
     batches_per_step: int = 1  # micro-batches in a step, shared out over the processes
     learning_rate: float = 1e-3
@@ -78,6 +79,8 @@ class TrainingConfig:
         _check_at_least(self, "training", 0, "label_smoothing", "num_workers", "rouge_examples", "max_skipped_in_a_row")
         if self.ema_decay is not None and not 0 < self.ema_decay < 1:
             raise InputError(f"training.ema_decay must be between 0 and 1, not {self.ema_decay}")
+        if self.max_minutes is not None and not self.max_minutes > 0:
+            raise InputError(f"training.max_minutes must be positive, not {self.max_minutes}")
         if not self.max_grad_norm > 0:
             raise InputError(f"training.max_grad_norm must be positive (.inf: no limit), not {self.max_grad_norm}")
         if self.label_smoothing >= 1:

@@ -77,6 +77,7 @@ def test_a_run_folder_holds_what_it_promises(finished):
     assert [line["step"] for line in metrics] == [1, 2, 3, 3, 4, 5, 6, 6]
     assert set(metrics[0]) == {
         *("step", "loss", "learning_rate", "grad_norm", "source_tokens_per_second", "documents_per_second"),
+        "peak_memory_mb",
     }
     assert set(metrics[3]) == {"step", "validation_loss", "rouge1", "rouge2", "rougeL", "rougeLsum"}
     assert losses_of(finished)[6] < losses_of(finished)[1]
@@ -258,6 +259,30 @@ def test_the_average_is_validated_and_kept_and_a_stop_does_not_change_it(configu
     )
     for name, value in last.items():
         assert torch.equal(value, averaged[name])
+
+
+def test_a_budget_in_minutes_ends_training_validated_and_saved(configure):
+    folder = train(configure("training.max_minutes=1e-6", "training.rouge_examples=0"))
+    assert [line["step"] for line in metrics_of(folder)] == [1, 1]
+    assert (folder / "last").is_dir()
+    assert (folder / "best").is_dir()
+    state = json.loads((folder / "checkpoints/step-000001/state.json").read_text(encoding="utf-8"))
+    assert 0 < state["seconds"] < 60
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_no_run(configure, capsys):
+    folder = train(configure("data.max_source_tokens=40"), dry_run=True)
+    said = capsys.readouterr().err
+    assert not folder.exists()
+    for part in (
+        "25 pairs",
+        "truncated sources: ",
+        "51,105 parameters",
+        "steps an epoch",
+        "% padding",
+        "hours of training",
+    ):
+        assert part in said
 
 
 def test_failures_of_validation_summaries_are_said(configure, monkeypatch, capsys):
