@@ -18,8 +18,7 @@ from transformers.utils.deprecation import deprecate_kwarg
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.copying import CopyMechanism, CopySource
 from summarizer.models.decoder import CrossAttentionCache, DecoderStack
-from summarizer.models.encoder import EncoderStack, NeighborConvolution
-from summarizer.models.mixers.fastformer import Fastformer
+from summarizer.models.encoder import EncoderStack
 from summarizer.models.precision import at_least_float32
 from summarizer.models.vocabulary import label_log_probabilities
 
@@ -65,8 +64,8 @@ class SummarizerPreTrainedModel(PreTrainedModel):
         elif isinstance(module, nn.LayerNorm):
             init.ones_(module.weight)
             init.zeros_(module.bias)
-        elif isinstance(module, (Fastformer, NeighborConvolution)):
-            module.reset_parameters()
+        elif callable(reset := getattr(module, "reset_parameters", None)):  # ours, with tensors of their own
+            reset()
 
 
 class SummarizerEncoder(SummarizerPreTrainedModel):
