@@ -76,7 +76,7 @@ class NeighborConvolution(nn.Module):
 class EncoderLayer(GradientCheckpointingLayer):
     """Convolution over neighbours (optional), token mixing, feed-forward (optional), each with residual and norm."""
 
-    def __init__(self, config: SummarizerConfig) -> None:
+    def __init__(self, config: SummarizerConfig, index: int = 0) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
         d_model = config.d_model
@@ -89,7 +89,7 @@ class EncoderLayer(GradientCheckpointingLayer):
         if config.neighbor_kernel_size:
             self.convolution = NeighborConvolution(d_model, config.neighbor_kernel_size)
             self.convolution_norm = norm()
-        self.mixer = make_mixer(config.mixer, d_model, config.encoder_attention_heads, config.mixer_options)
+        self.mixer = make_mixer(config.mixer, d_model, config.encoder_attention_heads, config.mixer_options, index)
         self.mixer_norm = norm()
         if config.encoder_ffn_dim:
             self.feed_forward = FeedForward(d_model, config.encoder_ffn_dim, config.activation_function)
@@ -124,7 +124,7 @@ class EncoderStack(nn.Module):
         )
         self.dropout = nn.Dropout(config.dropout)
         num_distinct = 1 if config.share_encoder_layers else config.encoder_layers
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(num_distinct))
+        self.layers = nn.ModuleList(EncoderLayer(config, index) for index in range(num_distinct))
         self.num_layers = config.encoder_layers
         self.final_norm = (
             nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else nn.Identity()
