@@ -10,6 +10,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from summarizer.files import InputError
 
+Split = Literal["train", "validation", "test"]
+
 
 @dataclass(frozen=True)
 class DataConfig:
@@ -28,17 +30,17 @@ class DataConfig:
     sentence_per_line: bool = True  # each sentence of a document on a line of its own, in training and in use
     max_train_examples: int | None = None
     max_validation_examples: int | None = None
+    max_test_examples: int | None = None
     cache_dir: str = "cache"
 
     def __post_init__(self) -> None:
         _check_at_least(self, "data", 1, "max_source_tokens", "max_train_examples", "max_validation_examples")
+        _check_at_least(self, "data", 1, "max_test_examples")
         _check_at_least(self, "data", 2, "max_target_tokens")  # one word and the end
 
-    def entries(self, split: Literal["train", "validation"]) -> tuple[list[str], int | None]:
+    def entries(self, split: Split) -> tuple[list[str], int | None]:
         """Where a split's rows come from and how many of them are taken, None for all."""
-        if split == "train":
-            return self.train, self.max_train_examples
-        return self.validation, self.max_validation_examples
+        return getattr(self, split), getattr(self, f"max_{split}_examples")
 
 
 @dataclass(frozen=True)

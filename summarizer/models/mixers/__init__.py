@@ -8,6 +8,7 @@ from summarizer.models.mixers.full import FullAttention
 from summarizer.models.mixers.linear import LinearAttention
 from summarizer.models.mixers.linformer import Linformer
 from summarizer.models.mixers.longformer import Longformer
+from summarizer.models.mixers.none import NoMixing
 from summarizer.models.mixers.poolingformer import Poolingformer
 
 MIXERS: dict[str, type[nn.Module]] = {
@@ -17,6 +18,7 @@ MIXERS: dict[str, type[nn.Module]] = {
     "linear": LinearAttention,
     "linformer": Linformer,
     "longformer": Longformer,
+    "none": NoMixing,
     "poolingformer": Poolingformer,
 }
 
