@@ -295,10 +295,31 @@ def test_an_unknown_mixer_or_option_is_named(name, options, message):
         make_mixer(name, D_MODEL, 2, options)
 
 
+def settings_of(name, options):
+    """The mixer's own settings, and the sizes of its parameters."""
+    module = make_mixer(name, D_MODEL, 2, options)
+    settings = {key: value for key, value in vars(module).items() if isinstance(value, int | str)}
+    return settings | {key: parameter.shape for key, parameter in module.named_parameters()}
+
+
 @pytest.mark.parametrize("name", sorted(MIXERS))
-def test_the_preset_published_is_the_default_and_other_options_go_over_a_preset(name):
-    assert (
-        make_mixer(name, D_MODEL, 2, {"preset": "published"}).extra_repr() == make_mixer(name, D_MODEL, 2).extra_repr()
-    )
-    assert set(PRESETS) == {"published", "paper"}
-    make_mixer(name, D_MODEL, 2, {"preset": "paper"})
+def test_published_is_the_default_and_options_go_over_a_preset(name):
+    published, paper = settings_of(name, {"preset": "published"}), settings_of(name, {"preset": "paper"})
+    assert published == settings_of(name, None)
+    assert (published != paper) == (name in PRESETS["paper"])
+    assert settings_of(name, {"preset": "published", **PRESETS["paper"].get(name, {})}) == paper
+
+
+@pytest.mark.parametrize(
+    ("name", "published", "paper"),
+    [
+        ("longformer", {"reach": 256, "num_global_tokens": 1}, {"reach": 32, "num_global_tokens": 64}),
+        ("bigbird", {"block_size": 64, "num_random_blocks": 3}, {"block_size": 32, "num_random_blocks": 2}),
+        ("linformer", {"length_projections": (1, 1, 256, 4096)}, {"length_projections": (1, 1, 64, 4096)}),
+        ("poolingformer", {"reach": 64, "pooling_reach": 256, "kernel_size": 5, "stride": 4, "pooling": "dynamic"},
+         {"reach": 32, "pooling_reach": 128}),
+    ],
+)  # fmt: skip
+def test_the_presets_hold_what_was_published(name, published, paper):
+    assert settings_of(name, {}).items() >= published.items()
+    assert settings_of(name, {"preset": "paper"}).items() >= paper.items()
