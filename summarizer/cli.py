@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from summarizer.cli_benchmark import benchmark
 from summarizer.files import InputError
 from summarizer.inference.settings import SummarySettings
 
@@ -224,31 +225,7 @@ def train_tokenizer(
         print(line, file=sys.stderr)
 
 
-benchmark = typer.Typer(no_args_is_help=True, help="Measure speed and memory on this machine.")
 app.add_typer(benchmark, name="benchmark")
-
-
-@benchmark.command("profile")
-def benchmark_profile(
-    output: Annotated[Path, typer.Option("-o", "--output", help="The JSON file to write.")],
-    model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
-    batch_size: Annotated[int, typer.Option(min=1)] = 8,
-    source_tokens: Annotated[int, typer.Option(min=1)] = 2048,
-    target_tokens: Annotated[int, typer.Option(min=1)] = 320,
-    num_beams: Annotated[int, typer.Option(min=1)] = 4,
-    dtype: Annotated[Literal["auto", "float32", "bfloat16", "float16"], typer.Option()] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps …")] = "auto",
-    repeats: Annotated[int, typer.Option(min=1, help="Medians are taken over so many.")] = 5,
-) -> None:
-    """Training and summarizing speed of a model, where the time goes, and the floor in FLOPs."""
-    from summarizer.benchmarks.profile import ProfileSettings, profile_model, summary_lines
-    from summarizer.files import write_json
-
-    result = profile_model(
-        ProfileSettings(model, batch_size, source_tokens, target_tokens, num_beams, dtype, device, repeats)
-    )
-    write_json(output, result)
-    print("\n".join(summary_lines(result)))
 
 
 if __name__ == "__main__":

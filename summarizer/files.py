@@ -133,6 +133,18 @@ def write_whole(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         raise
 
 
+def check_writable(path: Path) -> None:
+    """Raise InputError if the file cannot be written, before long work whose result it is to hold; makes its folder."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write `content` as indented JSON, whole or not at all. NaN is refused: it is not JSON."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
