@@ -105,9 +105,10 @@ class EncoderLayer(GradientCheckpointingLayer):
         return hidden_states
 
     def _sublayer(self, hidden_states: Tensor, module: nn.Module, norm: nn.Module, *arguments: Tensor) -> Tensor:
+        # On CUDA under autocast a norm gives float32: cast once here, not at each product that a mixer makes.
         if self.pre_norm:
-            return hidden_states + self.dropout(module(norm(hidden_states), *arguments))
-        return norm(hidden_states + self.dropout(module(hidden_states, *arguments)))
+            return hidden_states + self.dropout(module(in_compute_dtype(norm(hidden_states)), *arguments))
+        return norm(hidden_states + self.dropout(module(in_compute_dtype(hidden_states), *arguments)))
 
 
 class EncoderStack(nn.Module):

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from transformers import initialization as init
 
 from summarizer.models.mixers.full import softmax_over_tokens
@@ -52,6 +53,34 @@ class ScoreVectors(nn.ParameterList):
         """Scores of the size of a token's features."""
         for vectors in self:
             init.normal_(vectors, std=vectors.shape[-1] ** -0.5)
+
+
+class AttentionPooling(torch.autograd.Function):
+    """(x [B, N, d], score map M [B, h, d], mask [B, N]) → softmax over tokens of (M xᵀ), times x, [B, h, d].
+
+    Its backward makes one N × d tensor, by a thin product, where autograd would make two and add them.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden_states: Tensor, score_map: Tensor, mask: Tensor) -> Tensor:
+        """The weights are at least float32; the result has the products' dtype."""
+        weights = softmax_over_tokens(torch.bmm(score_map, hidden_states.transpose(1, 2)), mask)
+        ctx.save_for_backward(hidden_states, score_map, weights)
+        return torch.bmm(weights.to(hidden_states.dtype), hidden_states)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:  # pyright: ignore  (as torch documents it)
+        """With weights w and gradient g of the result: ∂s = w ∗ (g xᵀ − Σ w ∗ g xᵀ), ∂M = ∂s x, ∂x = wᵀ g + ∂sᵀ M."""
+        hidden_states, score_map, weights = ctx.saved_tensors
+        dtype = hidden_states.dtype
+        grad = grads[0].to(dtype)
+        grad_weights = torch.bmm(grad, hidden_states.transpose(1, 2)).to(weights.dtype)
+        grad_scores = weights * (grad_weights - (weights * grad_weights).sum(dim=-1, keepdim=True))
+        grad_scores = grad_scores.to(dtype)
+        over_tokens = torch.cat([weights.to(dtype), grad_scores], dim=1)  # [B, 2 h, N]
+        grad_hidden = torch.bmm(over_tokens.transpose(1, 2), torch.cat([grad, score_map.to(dtype)], dim=1))
+        return grad_hidden, torch.bmm(grad_scores, hidden_states).to(score_map.dtype), None
 
 
 class Fastformer(nn.Module):
@@ -151,9 +180,8 @@ class Fastformer(nn.Module):
             pooled = torch.bmm(weights[:, None].to(hidden_states.dtype), hidden_states)
             pooled = pooled.expand(-1, self.num_heads, -1)
         else:
-            scores = torch.matmul(self._score_map(stage, index), hidden_states.transpose(1, 2))  # [B, h, N]
-            weights = softmax_over_tokens(scores, mask)
-            pooled = torch.bmm(weights.to(hidden_states.dtype), hidden_states)  # [B, h, d]
+            score_map = self._score_map(stage, index).expand(batch_size, -1, -1)
+            pooled = AttentionPooling.apply(hidden_states, score_map, mask)  # [B, h, d]
         weight = stage.weight.view(self.num_heads, self.head_size, d_model)
         heads = torch.einsum("bhd,hed->bhe", pooled, weight)  # W x̄ by head: the weights sum to 1
         return stage.modulate(heads.reshape(batch_size, d_model) + stage.bias)
