@@ -1,8 +1,11 @@
-"""Write the tables in docs/results.md and README.md anew from the files in results/."""
+"""Write the tables in the pages anew from the files in results/."""
 
 import re
+from functools import partial
 from pathlib import Path
 
+from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
+from summarizer.reporting.benchmarks import benchmark_table
 from summarizer.reporting.results import profile_table, rouge_table
 
 ROOT = Path(__file__).parent.parent
@@ -10,6 +13,7 @@ TABLES = {
     "pubmed": lambda: rouge_table(ROOT / "results/pubmed/scores.json", "this model"),
     "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
+    **{name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json") for name in BENCHMARKS},
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
 
@@ -23,7 +27,12 @@ def updated(text: str) -> str:
     return re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", table, text, flags=re.DOTALL)
 
 
-PAGES = (ROOT / "README.md", ROOT / "docs/results.md", ROOT / "summarizer/assets/default/README.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "docs/results.md",
+    ROOT / "docs/benchmarks.md",
+    ROOT / "summarizer/assets/default/README.md",
+)
 
 if __name__ == "__main__":
     for page in PAGES:

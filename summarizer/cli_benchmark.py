@@ -16,7 +16,7 @@ Dtype = Annotated[Literal["float32", "bfloat16", "float16"], typer.Option(help="
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps …")]
 Repeats = Annotated[int, typer.Option(min=1, help="Medians are taken over so many, after a warm-up.")]
 MaxSeconds = Annotated[float, typer.Option(min=0, help="What takes longer in its warm-up is measured that once.")]
-Memory = Annotated[bool, typer.Option(help="Measure peak memory too, each cell in a process of its own.")]
+Memory = Annotated[bool, typer.Option(help="Measure peak memory too, on a CPU in a process for each cell.")]
 BatchTokens = Annotated[int | None, typer.Option(min=1, help="Source tokens in a batch; by default one document.")]
 DModel = Annotated[int, typer.Option(min=2, help="Width of all models.")]
 Layers = Annotated[int, typer.Option(min=1, help="Layers of each encoder, and of each decoder.")]

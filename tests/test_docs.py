@@ -20,7 +20,17 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # These are what runs the tests, or what a test of its own runs.
-ELSEWHERE = ("bash scripts/quickstart.sh", "bash scripts/test.sh")
+ELSEWHERE = ("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check")
+# Benchmarks are shown at their real size; here they are tiny. Of an option given twice, the last counts.
+SMALL = "--d-model 32 --heads 2 --repeats 1"
+SMALL_MODELS = f"{SMALL} --no-memory --layers 1 --ffn-dim 32 --lengths 64"
+BENCHMARKS = {
+    "encoders": SMALL_MODELS,
+    "generation": f"{SMALL_MODELS} --batch-sizes 1 --new-tokens 2",
+    "training": f"{SMALL_MODELS} --target-tokens 8",
+    "rouge": "--examples 2 --words 20 --repeats 1",
+    "mixer": f"{SMALL} --no-memory --length 128",
+}
 # Training commands of the pages are real ones; here they end after two steps of a tiny model.
 SHORT = (
     "training.steps=2 training.validate_every=2 training.save_every=1 training.rouge_examples=1 "
@@ -56,6 +66,8 @@ def workplace(tmp_path_factory):
 
 
 def shortened(command: str) -> str:
+    if benchmark := re.match(r"summarizer benchmark (\w+)", command):
+        return f"{command} {BENCHMARKS[benchmark[1]]}"
     if "scripts/train.py" not in command:
         return command
     tiny = "" if "finetune" in command else f" {TINY}"

@@ -43,7 +43,7 @@ def encoders_table(result: Result) -> list[str]:
         for dtype, length in result["crossover"].items()
     ]
     speeds = ", ".join(
-        f"{row['dtype']} {row['length']:,}: {row['gflop']:,.0f} GFLOP at {row['gflop_per_second']:,.0f} GFLOP/s"
+        f"{row['dtype']} {row['length']:,}: {_number(row['gflop'])} GFLOP at {_number(row['gflop_per_second'])} GFLOP/s"
         for row in result["floor"]
     )
     return [
