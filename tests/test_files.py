@@ -10,7 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from summarizer.files import InputError, hash_of_file, read_records, record_format, write_json, write_whole
+from summarizer.files import (
+    InputError,
+    check_writable,
+    hash_of_file,
+    read_records,
+    record_format,
+    write_json,
+    write_whole,
+)
 
 ROWS = [
     {"id": "a", "text": "One line,\nand “another”."},
@@ -178,3 +186,15 @@ def test_a_line_that_cannot_be_read_spoils_only_itself(tmp_path):
     assert [record.columns for record in records] == [{"a": 1}, {}, {}, {}, {"a": 2}]
     assert [record.error is None for record in records] == [True, False, False, False, True]
     assert records[1].error == "not UTF-8 text"
+
+
+def test_what_cannot_be_written_is_known_beforehand_and_what_can_is_left_alone(tmp_path):
+    (tmp_path / "old.json").write_text("old", encoding="utf-8")
+    check_writable(tmp_path / "old.json")
+    check_writable(tmp_path / "new" / "folder" / "new.json")
+    assert (tmp_path / "old.json").read_text(encoding="utf-8") == "old"
+    assert not list((tmp_path / "new" / "folder").iterdir())
+    with pytest.raises(InputError, match="is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(InputError, match=r"x\.json: cannot be written"):
+        check_writable(tmp_path / "old.json" / "x.json")
