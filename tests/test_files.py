@@ -198,3 +198,11 @@ def test_what_cannot_be_written_is_known_beforehand_and_what_can_is_left_alone(t
         check_writable(tmp_path)
     with pytest.raises(InputError, match=r"x\.json: cannot be written"):
         check_writable(tmp_path / "old.json" / "x.json")
+
+
+def test_a_parquet_row_that_cannot_be_read_spoils_only_itself(tmp_path):
+    beyond = pa.array([0, 2**59, 5], pa.timestamp("us"))  # a date that Python has not
+    pq.write_table(pa.table({"text": ["a", "b", "c"], "date": beyond}), tmp_path / "a.parquet")
+    records = list(read_records(tmp_path / "a.parquet"))
+    assert [record.columns.get("text") for record in records] == ["a", None, "c"]
+    assert [record.error for record in records] == [None, "cannot be read (date value out of range)", None]

@@ -1,8 +1,9 @@
 """Predictions and references out of files, brought together by id or by line."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ from summarizer.files import InputError, Record, open_text, read_records, record
 
 OnMismatch = Literal["error", "intersect"]
 _NAMED = 3  # ids that an error names
+_WHOLE_NUMBER = re.compile(r"\d+\.0")  # as some programs write a column of numbers into CSV
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,8 @@ def _read_rows(
         rows.append(_Row(id_of(record), record.location, text, document, failed))
         if (rows[-1].id is None) != (rows[0].id is None):
             raise InputError(f"{rows[-1 if rows[-1].id is None else 0].location}: has no id, while other rows have")
+    if rows and all(row.id and _WHOLE_NUMBER.fullmatch(row.id) for row in rows):
+        return [replace(row, id=str(row.id).removesuffix(".0")) for row in rows]
     return rows
 
 

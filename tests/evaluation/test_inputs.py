@@ -138,3 +138,19 @@ def test_files_that_cannot_be_read_are_refused_with_the_reason(write_jsonl, tmp_
             read_examples(tmp_path / name, reference_path)
     with pytest.raises(InputError, match=r"no column nope .* there are: id, abstract"):
         read_examples(write_jsonl("p.jsonl", predictions("a")), reference_path, Columns(summary="nope"))
+
+
+def test_ids_that_are_whole_numbers_match_however_a_file_writes_them(write_jsonl, tmp_path):
+    (tmp_path / "r.csv").write_text("id,summary\n1.0,x\n2.0,y\n", encoding="utf-8")
+    floats = write_jsonl("f.jsonl", [{"id": 1.0, "summary": "x"}, {"id": 2.0, "summary": "y"}])
+    for path in (tmp_path / "r.csv", floats):
+        examples = read_examples(write_jsonl("p.jsonl", predictions("1", "2")), path).examples
+        assert [example.id for example in examples] == ["1", "2"]
+    versions = write_jsonl("v.jsonl", references("1.0", "1.1", "1"))
+    assert len(read_examples(write_jsonl("p.jsonl", predictions("1", "1.0", "1.1")), versions).examples) == 3
+
+
+def test_lone_surrogates_are_dropped_from_texts_and_replaced_in_ids(tmp_path):
+    path = tmp_path / "both.jsonl"
+    path.write_text(r'{"id": "a\ud800", "summary": "one \udfff", "document": ["x \ud800"]}')
+    assert read_examples(path, path).examples == [Example("a?", "one ", "one ", "x")]
