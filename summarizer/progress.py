@@ -21,12 +21,13 @@ class WorkProgress:
         self._console = Console(file=sys.stderr, highlight=False, quiet=quiet)
         self._bar = Progress(
             TextColumn(f"[bold]{work}"),
-            BarColumn(),
+            BarColumn(bar_width=16),  # all in 80 characters
             MofNCompleteColumn(),
             TextColumn(items),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn("elapsed,"),
             TimeRemainingColumn(),
+            TextColumn("left"),
             console=self._console,
             disable=quiet or not self._console.is_terminal,
         )

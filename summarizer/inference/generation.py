@@ -85,7 +85,11 @@ def _finished_batches(
     window: list[tuple[int, Source]] = []
     waiting_tokens = 0
     for position, document in enumerate(documents):
-        source = encoder.encode(document)
+        try:
+            source = encoder.encode(document)
+        except Exception as error:  # whatever a tokenizer raises concerns this document
+            yield [(position, _failed(error))]
+            continue
         if not source.num_text_tokens:
             yield [(position, Summary("", 0, 0, 0, "empty"))]
             continue
@@ -97,6 +101,11 @@ def _finished_batches(
             window, waiting_tokens = [], 0
     for batch in writer.batches(window):
         yield writer.summarize(batch)
+
+
+def _failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
+    message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    return Summary("", source_tokens, dropped_tokens, 0, "failed", message)
 
 
 def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int | None:
@@ -158,9 +167,7 @@ class _SummaryWriter:
         if isinstance(error, NonFiniteLogitsError) and self._model.dtype != torch.float32:
             summaries, error = self._try(copy.deepcopy(self._model).float(), sources)
         if error is not None:
-            message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-            read = (sources[0].num_text_tokens, sources[0].dropped_tokens)
-            summaries = [Summary("", *read, 0, "failed", message)]
+            summaries = [_failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
         return [(position, summary) for (position, _), summary in zip(batch, summaries, strict=True)]
 
     def _try(self, model: Any, sources: list[Source]) -> tuple[list[Summary], Exception | None]:
