@@ -1,5 +1,6 @@
 """The command line: `summarizer train | summarize | evaluate | tokenizer | benchmark`, with heavy imports inside."""
 
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from summarizer.cli_benchmark import benchmark
-from summarizer.files import InputError
+from summarizer.files import InputError, StoppedError
 from summarizer.inference.settings import SummarySettings
 
 app = typer.Typer(
@@ -23,8 +24,18 @@ _options = {"debug": False}
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; an error is one line on stderr and exit status 1, or 2 for wrong usage."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the shell: <&- or >&-
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 (as long as the process)
     try:
         app(arguments)
+    except SystemExit as end:
+        if end.code == 130:  # typer's, after Ctrl-C
+            print("summarizer: stopped", file=sys.stderr)
+        raise
+    except StoppedError as stop:
+        print(f"summarizer: {stop}", file=sys.stderr)
+        sys.exit(130)
     except Exception as error:
         _report(error, 1)
 

@@ -21,7 +21,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
 from summarizer.data.batching import IGNORED, BatchPlan, collate, load_shares, num_labels_in
-from summarizer.files import InputError, write_whole
+from summarizer.files import InputError, StoppedError, write_whole
 from summarizer.inference.summarizer import choose_device, choose_dtype
 from summarizer.memory import keep_freed_memory, peak_memory_mb
 from summarizer.training.average import ExponentialAverage
@@ -212,7 +212,7 @@ class _Run:
         self.accelerator.end_training()
         if stopped:
             path = self.folder / "checkpoints" / f"step-{self.state.step:06d}"
-            raise TrainingError(f"stopped by a signal after step {self.state.step}; resume=true goes on from {path}")
+            raise StoppedError(f"stopped after step {self.state.step}; resume=true goes on from {path}")
         self.log.say(f"done: {self.folder}")
 
     def _resume(self, checkpoints: list[Path]) -> list[str]:

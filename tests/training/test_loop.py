@@ -12,7 +12,7 @@ import summarizer
 from summarizer.config import load_config
 from summarizer.data.batching import collate, load_shares
 from summarizer.data.preparation import prepare
-from summarizer.files import InputError
+from summarizer.files import InputError, StoppedError
 from summarizer.inference.summarizer import Summarizer
 from summarizer.training import loop, summarization
 from summarizer.training.checkpoint import complete_checkpoints
@@ -116,7 +116,7 @@ def test_a_run_stopped_by_a_signal_says_how_to_go_on_and_ends_like_one_never_sto
 ):
     before = signal.getsignal(signal.SIGTERM)
     on_micro_batch(lambda number, *_: signal.raise_signal(signal.SIGTERM) if number == 4 else None)
-    with pytest.raises(TrainingError, match=r"stopped .* after step 2; resume=true goes on from .*step-000002"):
+    with pytest.raises(StoppedError, match=r"stopped after step 2; resume=true goes on from .*step-000002"):
         train(configure())
     assert signal.getsignal(signal.SIGTERM) is before
     monkeypatch.undo()
@@ -246,7 +246,7 @@ def test_the_average_is_validated_and_kept_and_a_stop_does_not_change_it(configu
     overrides = ["training.ema_decay=0.9", "training.rouge_examples=0"]
     straight = train(configure(*overrides, "name=straight", "training.keep_checkpoints=9"))
     on_micro_batch(lambda number, *_: signal.raise_signal(signal.SIGTERM) if number == 4 else None)
-    with pytest.raises(TrainingError, match="stopped"):
+    with pytest.raises(StoppedError, match="stopped"):
         train(configure(*overrides))
     monkeypatch.undo()
     folder = train(configure(*overrides, "resume=true"))
