@@ -11,6 +11,7 @@ from summarizer.models.mixers.full import FullAttention
 from summarizer.models.mixers.linear import LinearAttention
 from summarizer.models.mixers.linformer import Linformer
 from summarizer.models.mixers.longformer import Longformer
+from summarizer.models.mixers.none import NoMixing
 from summarizer.models.mixers.poolingformer import Poolingformer
 
 
@@ -144,6 +145,11 @@ def linear(module: LinearAttention, hidden_states: Tensor, mask: Tensor) -> Tens
         return torch.cat(heads, dim=-1)
 
     return _by_sequence(module, hidden_states, mask, sequence)
+
+
+def no_mixing(module: NoMixing, hidden_states: Tensor, mask: Tensor) -> Tensor:
+    """Each token by itself."""
+    return _by_sequence(module, hidden_states, mask, lambda x, real: x)
 
 
 def poolingformer(module: Poolingformer, hidden_states: Tensor, mask: Tensor) -> Tensor:

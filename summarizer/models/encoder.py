@@ -3,47 +3,15 @@
 Shapes: B documents, N source tokens, d = d_model.
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 from transformers import initialization as init
-from transformers.activations import ACT2FN
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
+from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, sinusoids
 from summarizer.models.mixers import make_mixer
 from summarizer.models.precision import at_least_float32
-
-
-def sinusoids(positions: Tensor, d_model: int) -> Tensor:
-    """Sinusoidal position vectors (Vaswani et al. 2017) for any positions [...]: sines, then cosines, [..., d]."""
-    half = d_model // 2
-    steps = torch.arange(half, device=positions.device, dtype=torch.float32)
-    angles = positions.float()[..., None] * torch.exp(steps * (-math.log(10_000.0) / half))
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)
-
-
-def in_compute_dtype(embeddings: Tensor) -> Tensor:
-    """Under autocast, start the residual stream in its dtype: half the memory traffic, and no casts at every layer."""
-    kind = embeddings.device.type
-    return embeddings.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else embeddings
-
-
-class FeedForward(nn.Module):
-    """Two linear maps with an activation between them."""
-
-    def __init__(self, d_model: int, inner_size: int, activation: str) -> None:
-        super().__init__()
-        if activation not in ACT2FN:
-            raise ValueError(f"unknown activation_function '{activation}'; choose from {', '.join(sorted(ACT2FN))}")
-        self.up = nn.Linear(d_model, inner_size)
-        self.activation = ACT2FN[activation]
-        self.down = nn.Linear(inner_size, d_model)
-
-    def forward(self, hidden_states: Tensor) -> Tensor:
-        """[..., d] → [..., d]."""
-        return self.down(self.activation(self.up(hidden_states)))
 
 
 class NeighborConvolution(nn.Module):
@@ -78,9 +46,8 @@ class EncoderLayer(GradientCheckpointingLayer):
 
     def __init__(self, config: SummarizerConfig, index: int = 0) -> None:
         super().__init__()
-        self.pre_norm = config.norm == "pre"
         d_model = config.d_model
-        self.dropout = nn.Dropout(config.dropout)
+        self.residual = Residual(config.dropout, config.norm == "pre")
 
         def norm() -> nn.LayerNorm:
             return nn.LayerNorm(d_model, eps=config.layer_norm_eps)
@@ -98,17 +65,11 @@ class EncoderLayer(GradientCheckpointingLayer):
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
         if self.convolution is not None:
-            hidden_states = self._sublayer(hidden_states, self.convolution, self.convolution_norm, mask)
-        hidden_states = self._sublayer(hidden_states, self.mixer, self.mixer_norm, mask)
+            hidden_states = self.residual(hidden_states, self.convolution, self.convolution_norm, mask)
+        hidden_states = self.residual(hidden_states, self.mixer, self.mixer_norm, mask)
         if self.feed_forward is not None:
-            hidden_states = self._sublayer(hidden_states, self.feed_forward, self.feed_forward_norm)
+            hidden_states = self.residual(hidden_states, self.feed_forward, self.feed_forward_norm)
         return hidden_states
-
-    def _sublayer(self, hidden_states: Tensor, module: nn.Module, norm: nn.Module, *arguments: Tensor) -> Tensor:
-        # On CUDA under autocast a norm gives float32: cast once here, not at each product that a mixer makes.
-        if self.pre_norm:
-            return hidden_states + self.dropout(module(in_compute_dtype(norm(hidden_states)), *arguments))
-        return norm(hidden_states + self.dropout(module(in_compute_dtype(hidden_states), *arguments)))
 
 
 class EncoderStack(nn.Module):

@@ -189,7 +189,7 @@ class _Run:
                 taken = self._step(next(shares))
                 step, is_last = self.state.step, not self._in_budget()
                 window.add(taken)
-                self.log.advance(step)
+                self.log.advance()
                 if step % settings.log_every == 0 or is_last:
                     self.log.record(step, {**window.metrics(), **self._memory()}, window.shown())
                     window = StepWindow()

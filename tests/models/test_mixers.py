@@ -30,6 +30,7 @@ NAIVE = {
     "linear": references.linear,
     "linformer": references.linformer,
     "longformer": references.longformer,
+    "none": references.no_mixing,
     "poolingformer": references.poolingformer,
 }
 
