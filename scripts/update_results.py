@@ -6,13 +6,22 @@ from pathlib import Path
 
 from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
 from summarizer.reporting.benchmarks import benchmark_table
-from summarizer.reporting.results import profile_table, rouge_table
+from summarizer.reporting.results import profile_table, rouge_table, validation_table
 
 ROOT = Path(__file__).parent.parent
 TABLES = {
     "pubmed": lambda: rouge_table(ROOT / "results/pubmed/scores.json", "this model"),
     "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
+    "convolution": lambda: validation_table(
+        ROOT / "results/convolution",
+        {
+            "copy5": "copying, convolution over 5 neighbours",
+            "copy0": "copying, no convolution",
+            "plain5": "no copying, convolution over 5 neighbours",
+            "plain0": "neither: the paper's model",
+        },
+    ),
     **{name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json") for name in BENCHMARKS},
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }

@@ -14,6 +14,7 @@ from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
 from summarizer.files import InputError
 from summarizer.inference.settings import Summary, SummarySettings
+from summarizer.models.published import prepare_inputs
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
 WINDOW_BATCHES = 8  # documents are sorted by length among so many batches at a time
@@ -212,9 +213,7 @@ class _SummaryWriter:
         for row, source in enumerate(sources):
             ids[row, : lengths[row]] = torch.tensor(source.ids)
             mask[row, : lengths[row]] = 1
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        if model.config.model_type == "led":  # as it was trained: the first token attends to all
-            inputs["global_attention_mask"] = torch.zeros_like(mask).index_fill_(1, torch.tensor([0]), 1)
+        inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
     def _summary(self, source: Source, row: list[int], cap: int) -> Summary:
