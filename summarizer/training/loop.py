@@ -161,14 +161,14 @@ class _Run:
         minutes = statistics.median(seconds[1:]) * self.settings.steps / 60
         if self.settings.max_minutes is not None:
             minutes = min(minutes, self.settings.max_minutes)
-        epoch = self.plan.epoch(0)
-        rows = [len(batch) for step in epoch for batch in step]
+        steps = self.plan.epoch(0)
+        most = max(len(batch) for step in steps for batch in step)
         lines = [
             *self._description(),
-            f"{len(epoch):,} steps an epoch, {self.settings.steps / len(epoch):.2f} epochs; {min(rows)} to {max(rows)} "
-            f"documents in a micro-batch, the longest of {max(self.plan.lengths):,} source tokens",
-            f"about {minutes / 60:.1f} hours of training, without validation"
-            + "".join(f"; {name.replace('_', ' ')} {value:,.0f}" for name, value in self._memory().items()),
+            f"{len(steps):,} steps an epoch, {self.settings.steps / len(steps):.2f} epochs; up to {most} documents in a "
+            f"micro-batch, the longest of {max(self.plan.lengths):,} source tokens",
+            f"about {int(minutes // 60)} h {minutes % 60:.0f} min of training, without validation",
+            *(f"{value:,.0f} MB of memory" for value in self._memory().values()),
         ]
         if self.accelerator.is_main_process:
             print("\n".join(lines), file=sys.stderr)
