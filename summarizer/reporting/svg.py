@@ -23,9 +23,9 @@ MARKERS = (
     "M0-4.8L4.8 0L0 4.8L-4.8 0Z",
     "M0 4.2L4.2-3.2H-4.2Z",
 )
-_MARGIN_LEFT, _MARGIN_RIGHT, _MARGIN_TOP, _MARGIN_BOTTOM = 48.0, 10.0, 22.0, 38.0
+_MARGIN_LEFT, _MARGIN_RIGHT, _MARGIN_TOP, _MARGIN_BOTTOM = 48.0, 16.0, 22.0, 38.0
 _ROW_HEIGHT = 34.0
-_CHARACTER = 7.8  # no less than the width of most, in units of the viewBox
+_WIDE = 300  # charts that a phone must make smaller, and whose type is made larger there
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def interval_chart(title: str, rows: Sequence[Row], zero: bool = False, width: i
         group = _element(svg, "g", class_=_style_class(row.style))
         _element(group, "title", _row_text(row))
         number = _signed(row.mean, ".2f") if zero else f"{row.mean:.2f}"
-        _text(group, _shortened(row.name, width - 64), 0, top + 14, class_="name")
+        _text(
+            group, _shortened(row.name, int((width - 64) / (7.8 if width > _WIDE else 6.9))), 0, top + 14, class_="name"
+        )
         _text(group, number, width, top + 14, anchor="end", class_="name")
         if row.low is not None and row.high is not None:
             _line(group, "whisker", scale.place(row.low), top + 25, scale.place(row.high), top + 25)
@@ -217,8 +219,7 @@ def _signed(value: float, form: str) -> str:
     return format(value, f"+{form}").replace("-", "−") if value else "0"
 
 
-def _shortened(text: str, width: float) -> str:
-    most = int(width / _CHARACTER)
+def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -228,7 +229,7 @@ def _style_class(style: int | None) -> str:
 
 def _svg(title: str, description: str, width: float, height: float) -> ElementTree.Element:
     box = f"0 0 {width:g} {height:g}"
-    size = {"class": "wide"} if width > 300 else {}  # what a phone must make smaller; its type is made larger
+    size = {"class": "wide"} if width > _WIDE else {}
     return ElementTree.Element("svg", {"viewBox": box, "role": "img", "aria-label": f"{title}. {description}"} | size)
 
 
