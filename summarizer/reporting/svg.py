@@ -68,11 +68,12 @@ class Sample(NamedTuple):
 
 
 def interval_chart(title: str, rows: Sequence[Row], zero: bool = False, width: int = 260) -> Markup:
-    """A dot and its interval a row, largest differences in sight; `zero` draws the line of no difference."""
+    """A dot and its interval a row; with `zero` the numbers are differences, and the line of none is drawn."""
     ends = [end for row in rows for end in (row.mean, row.low, row.high) if end is not None] + [0.0] * zero
     low, high = widened(min(ends), max(ends))
     bottom = _ROW_HEIGHT * len(rows) + 4
     scale = Scale(low, high, 6, width - 6)
+    room = int((width - 64) / (7.8 if width > _WIDE else 6.9))  # characters of a name beside its number
     svg = _svg(title, "; ".join(_row_text(row) for row in rows), width, bottom + 18)
     for tick in ticks(low, high, width // 60):
         x = scale.place(tick)
@@ -83,9 +84,7 @@ def interval_chart(title: str, rows: Sequence[Row], zero: bool = False, width: i
         group = _element(svg, "g", class_=_style_class(row.style))
         _element(group, "title", _row_text(row))
         number = _signed(row.mean, ".2f") if zero else f"{row.mean:.2f}"
-        _text(
-            group, _shortened(row.name, int((width - 64) / (7.8 if width > _WIDE else 6.9))), 0, top + 14, class_="name"
-        )
+        _text(group, _shortened(row.name, room), 0, top + 14, class_="name")
         _text(group, number, width, top + 14, anchor="end", class_="name")
         if row.low is not None and row.high is not None:
             _line(group, "whisker", scale.place(row.low), top + 25, scale.place(row.high), top + 25)
@@ -168,7 +167,8 @@ def _axes(
     for tick in find[y_axis.log](y_low, y_high, 5):
         _line(svg, "grid", _MARGIN_LEFT, y_scale.place(tick), right, y_scale.place(tick))
         _text(svg, y_axis.number(tick), _MARGIN_LEFT - 5, y_scale.place(tick) + 4, anchor="end")
-    for tick in find[x_axis.log](x_low, x_high, int(width / (75 if x_axis.log else 52))):
+    label_width = (9.5 if x_axis.log else 6.6) * len(x_axis.number(x_high)) + 12
+    for tick in find[x_axis.log](x_low, x_high, int((right - _MARGIN_LEFT) / label_width)):
         _line(svg, "grid", x_scale.place(tick), bottom, x_scale.place(tick), bottom + 4)
         _text(svg, x_axis.number(tick), x_scale.place(tick), bottom + 17, anchor="middle")
     _line(svg, "axis", _MARGIN_LEFT, bottom, right, bottom)

@@ -109,3 +109,12 @@ def test_names_are_shortened_to_the_chart_and_whole_in_the_tooltip():
 def test_styles_repeat_after_the_last_colour():
     assert str(swatch(1)).count("series-1") == str(swatch(9)).count("series-1") == 1
     assert "published" in str(swatch(None))
+
+
+@pytest.mark.parametrize("high", [90, 6_000, 3_000_000])
+def test_numbers_along_the_axis_do_not_touch(high):
+    chart = line_chart("loss", [Line("a", 0, [Point(0, 1), Point(high, 2)])], Axis("step"), Axis("loss"))
+    labels = [text for text in parsed(chart).iter("text") if text.get("class") == "tick middle"][:-1]
+    ends = [(float(text.get("x", 0)), 3.4 * len(text.text or "")) for text in labels]
+    assert len(ends) >= 2
+    assert all(left + half + 2 < right - other for (left, half), (right, other) in pairwise(ends))
