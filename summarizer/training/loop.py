@@ -165,8 +165,8 @@ class _Run:
         most = max(len(batch) for step in steps for batch in step)
         lines = [
             *self._description(),
-            f"{len(steps):,} steps an epoch, {self.settings.steps / len(steps):.2f} epochs; up to {most} documents in a "
-            f"micro-batch, the longest of {max(self.plan.lengths):,} source tokens",
+            f"{len(steps):,} steps an epoch, {self.settings.steps / len(steps):.2f} epochs; a micro-batch has up to "
+            f"{most} documents, the longest of {max(self.plan.lengths):,} source tokens",
             f"about {int(minutes // 60)} h {minutes % 60:.0f} min of training, without validation",
             *(f"{value:,.0f} MB of memory" for value in self._memory().values()),
         ]
