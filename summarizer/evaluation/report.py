@@ -13,6 +13,7 @@ from summarizer.evaluation.evaluate import Evaluation, examples_path
 from summarizer.evaluation.scores import Intervals
 
 SECONDS_WITHOUT_BAR = 2.0
+WIDTH_IN_FILES = 140
 METRIC_NAMES = {
     "rouge1": "ROUGE-1",
     "rouge2": "ROUGE-2",
@@ -43,6 +44,14 @@ def show_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
         bar.stop()
 
 
+def table_console() -> Console:
+    """A console for a table and lines beneath it; wide enough for the table where nothing says how wide it is."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH_IN_FILES)
+    return console
+
+
 def make_table(evaluation: Evaluation, name: str) -> Table:
     """F-measures × 100 over their intervals: the predictions (called `name`), and the baselines beneath."""
     table = Table(title=f"F × 100 of {evaluation.num_examples} summaries", box=box.SIMPLE, pad_edge=False)
@@ -57,7 +66,7 @@ def make_table(evaluation: Evaluation, name: str) -> Table:
 
 def print_evaluation(evaluation: Evaluation, name: str) -> None:
     """Print the table, what was counted or measured beside it, the signature, and where the files are."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = table_console()
     console.print(make_table(evaluation, name))
     for note in evaluation.notes:
         console.print(f"note: {note}")

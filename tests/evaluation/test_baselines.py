@@ -95,9 +95,8 @@ def test_lexrank_takes_sentences_of_its_own_in_the_order_of_the_document(samples
 
 def test_lexrank_prefers_what_is_like_other_sentences():
     links = ["drug dose trial one .", "drug patients trial two .", "dose patients pain three .", "pain relief four ."]
-    document = ["zebra stripes trial .", *links, "drug dose patients trial pain .", *SENTENCES]
-    assert lexrank(document, 25, make_tokenizer()) == document[:25]
-    assert "drug dose patients trial pain ." in lexrank(document[:6], 1, make_tokenizer())
+    document = ["zebra stripes trial .", *links, "drug dose patients trial pain ."]
+    assert "drug dose patients trial pain ." in lexrank(document, 1, make_tokenizer())
 
 
 def test_without_sumy_the_extra_is_named(monkeypatch):
