@@ -1,15 +1,16 @@
-"""Write the tables in docs/results.md and README.md anew from the files in results/."""
+"""Write the tables in docs and README.md anew from the files in results/."""
 
 import re
 from pathlib import Path
 
-from summarizer.reporting.results import profile_table, rouge_table
+from summarizer.reporting.results import evaluation_table, profile_table, rouge_table
 
 ROOT = Path(__file__).parent.parent
 TABLES = {
     "pubmed": lambda: rouge_table(ROOT / "results/pubmed/scores.json", "this model"),
     "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
+    "evaluation": lambda: evaluation_table(ROOT / "results/evaluation"),
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
 
@@ -23,7 +24,12 @@ def updated(text: str) -> str:
     return re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", table, text, flags=re.DOTALL)
 
 
-PAGES = (ROOT / "README.md", ROOT / "docs/results.md", ROOT / "summarizer/assets/default/README.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "docs/results.md",
+    ROOT / "docs/evaluation.md",
+    ROOT / "summarizer/assets/default/README.md",
+)
 
 if __name__ == "__main__":
     for page in PAGES:
