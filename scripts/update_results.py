@@ -1,9 +1,12 @@
-"""Write the tables in docs and README.md anew from the files in results/."""
+"""Write the tables in the pages anew from the files in results/."""
 
 import re
+from functools import partial
 from pathlib import Path
 
-from summarizer.reporting.results import evaluation_table, profile_table, rouge_table
+from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
+from summarizer.reporting.benchmarks import benchmark_table
+from summarizer.reporting.results import evaluation_table, profile_table, rouge_table, validation_table
 
 ROOT = Path(__file__).parent.parent
 TABLES = {
@@ -11,6 +14,16 @@ TABLES = {
     "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
     "evaluation": lambda: evaluation_table(ROOT / "results/evaluation"),
+    "convolution": lambda: validation_table(
+        ROOT / "results/convolution",
+        {
+            "copy5": "copying, convolution over 5 neighbours",
+            "copy0": "copying, no convolution",
+            "plain5": "no copying, convolution over 5 neighbours",
+            "plain0": "neither: the paper's model",
+        },
+    ),
+    **{name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json") for name in BENCHMARKS},
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
 
@@ -28,6 +41,7 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "docs/results.md",
     ROOT / "docs/evaluation.md",
+    ROOT / "docs/benchmarks.md",
     ROOT / "summarizer/assets/default/README.md",
 )
 

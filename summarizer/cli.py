@@ -1,5 +1,6 @@
 """The command line, `summarizer COMMAND`, with heavy imports inside the commands."""
 
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from summarizer.cli_benchmark import benchmark
 from summarizer.cli_evaluation import compare, evaluate
-from summarizer.files import InputError
+from summarizer.files import InputError, StoppedError
 from summarizer.inference.settings import SummarySettings
 
 app = typer.Typer(
@@ -23,8 +25,18 @@ _options = {"debug": False}
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; an error is one line on stderr and exit status 1, or 2 for wrong usage."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the shell: <&- or >&-
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 (as long as the process)
     try:
         app(arguments)
+    except SystemExit as end:
+        if end.code == 130:  # typer's, after Ctrl-C
+            print("summarizer: stopped", file=sys.stderr)
+        raise
+    except StoppedError as stop:
+        print(f"summarizer: {stop}", file=sys.stderr)
+        sys.exit(130)
     except Exception as error:
         _report(error, 1)
 
@@ -65,12 +77,21 @@ def train(
     overrides: Annotated[
         list[str] | None, typer.Argument(help="key=value over the file, such as training.steps=100 resume=true.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be trained, on what, and how long it would take.")
+    ] = False,
 ) -> None:
     """Train a model; under `accelerate launch scripts/train.py …` on any number of processes."""
     from summarizer.config import load_config
+    from summarizer.reporting.run_plot import plot_run
     from summarizer.training.loop import train as run
 
-    run(load_config(config, overrides))
+    settings = load_config(config, overrides)
+    try:
+        run(settings, dry_run)
+    finally:
+        if not dry_run:
+            plot_run(Path(settings.output_dir, settings.name))
 
 
 app.command()(evaluate)
@@ -161,31 +182,7 @@ def train_tokenizer(
         print(line, file=sys.stderr)
 
 
-benchmark = typer.Typer(no_args_is_help=True, help="Measure speed and memory on this machine.")
 app.add_typer(benchmark, name="benchmark")
-
-
-@benchmark.command("profile")
-def benchmark_profile(
-    output: Annotated[Path, typer.Option("-o", "--output", help="The JSON file to write.")],
-    model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
-    batch_size: Annotated[int, typer.Option(min=1)] = 8,
-    source_tokens: Annotated[int, typer.Option(min=1)] = 2048,
-    target_tokens: Annotated[int, typer.Option(min=1)] = 320,
-    num_beams: Annotated[int, typer.Option(min=1)] = 4,
-    dtype: Annotated[Literal["auto", "float32", "bfloat16", "float16"], typer.Option()] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps …")] = "auto",
-    repeats: Annotated[int, typer.Option(min=1, help="Medians are taken over so many.")] = 5,
-) -> None:
-    """Training and summarizing speed of a model, where the time goes, and the floor in FLOPs."""
-    from summarizer.benchmarks.profile import ProfileSettings, profile_model, summary_lines
-    from summarizer.files import write_json
-
-    result = profile_model(
-        ProfileSettings(model, batch_size, source_tokens, target_tokens, num_beams, dtype, device, repeats)
-    )
-    write_json(output, result)
-    print("\n".join(summary_lines(result)))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ SUMMARY_COLUMNS = ("summary", "abstract", "highlights", "reference", "references
 LABEL_COLUMNS = ("label", "labels", "class", "category", "topic", "coarse_label")
 PREDICTION_COLUMNS = ("summary", "prediction", "generated_summary", "generated_text", "output")
 ID_COLUMNS = ("id", "article_id")
-_SENTENCE_MARKERS = re.compile(r"</?S>")  # of the original PubMed and arXiv release
+# Sentence markers of the original PubMed and arXiv release, and lone surrogates, which are in no text.
+_UNWANTED = re.compile(r"</?S>|[\ud800-\udfff]")
 
 
 def find_column(record: Record, wanted: str | None, usual: tuple[str, ...], setting: str) -> str:
@@ -32,9 +33,9 @@ def text_of(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return _SENTENCE_MARKERS.sub("", value)
+        return _UNWANTED.sub("", value)
     if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
-        return "\n".join(_SENTENCE_MARKERS.sub("", sentence).strip() for sentence in value)
+        return "\n".join(_UNWANTED.sub("", sentence).strip() for sentence in value)
     raise ValueError(f"holds {type(value).__name__}, not text or a list of sentences")
 
 
@@ -48,5 +49,13 @@ def label_of(value: Any) -> str:
 
 
 def id_of(record: Record) -> str | None:
-    """The record's own id, or None."""
-    return next((str(value) for name in ID_COLUMNS if (value := record.columns.get(name)) not in (None, "")), None)
+    """The record's own id, or None; a whole number is written without a point, however the file holds it."""
+    value = next((value for name in ID_COLUMNS if (value := record.columns.get(name)) not in (None, "")), None)
+    if value is None:
+        return None
+    return encodable(str(int(value) if isinstance(value, float) and value.is_integer() else value))
+
+
+def encodable(name: str) -> str:
+    """A name without what UTF-8 cannot hold, such as the lone surrogates of a file name in another encoding."""
+    return name.encode("utf-8", "replace").decode("utf-8")

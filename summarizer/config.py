@@ -10,6 +10,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from summarizer.files import InputError
 
+Split = Literal["train", "validation", "test"]
+
 
 @dataclass(frozen=True)
 class DataConfig:
@@ -28,17 +30,17 @@ class DataConfig:
     sentence_per_line: bool = True  # each sentence of a document on a line of its own, in training and in use
     max_train_examples: int | None = None
     max_validation_examples: int | None = None
+    max_test_examples: int | None = None
     cache_dir: str = "cache"
 
     def __post_init__(self) -> None:
         _check_at_least(self, "data", 1, "max_source_tokens", "max_train_examples", "max_validation_examples")
+        _check_at_least(self, "data", 1, "max_test_examples")
         _check_at_least(self, "data", 2, "max_target_tokens")  # one word and the end
 
-    def entries(self, split: Literal["train", "validation"]) -> tuple[list[str], int | None]:
+    def entries(self, split: Split) -> tuple[list[str], int | None]:
         """Where a split's rows come from and how many of them are taken, None for all."""
-        if split == "train":
-            return self.train, self.max_train_examples
-        return self.validation, self.max_validation_examples
+        return getattr(self, split), getattr(self, f"max_{split}_examples")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class TrainingConfig:
     """How a model is trained. A step is an optimizer step of `batches_per_step` micro-batches over all processes."""
 
     steps: int = 10_000
+    max_minutes: float | None = None  # of training, validation apart; cosine then ends with them or with the steps
     tokens_per_batch: int = 16_384  # source tokens in a micro-batch, padding included
     batches_per_step: int = 1  # micro-batches in a step, shared out over the processes
     learning_rate: float = 1e-3
@@ -78,6 +81,8 @@ class TrainingConfig:
         _check_at_least(self, "training", 0, "label_smoothing", "num_workers", "rouge_examples", "max_skipped_in_a_row")
         if self.ema_decay is not None and not 0 < self.ema_decay < 1:
             raise InputError(f"training.ema_decay must be between 0 and 1, not {self.ema_decay}")
+        if self.max_minutes is not None and not self.max_minutes > 0:
+            raise InputError(f"training.max_minutes must be positive, not {self.max_minutes}")
         if not self.max_grad_norm > 0:
             raise InputError(f"training.max_grad_norm must be positive (.inf: no limit), not {self.max_grad_norm}")
         if self.label_smoothing >= 1:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import tempfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,10 @@ RECORD_SUFFIXES = (".jsonl", ".csv", ".parquet")
 
 class InputError(ValueError):
     """Something that the user gave cannot be used; the message is one line that says what and where."""
+
+
+class StoppedError(Exception):
+    """The work was stopped from outside and what is done is kept; the message says how to go on."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def record_format(path: Path) -> str | None:
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Stream the rows of a .jsonl, .csv (both also .gz) or .parquet file, a bad JSON line as a Record with an error.
+    """Stream the rows of a .jsonl, .csv (both also .gz) or .parquet file, a bad row as a Record with an error.
 
     Raises InputError when the file itself cannot be read.
     """
@@ -50,8 +53,7 @@ def read_records(path: Path) -> Iterator[Record]:
         yield from readers[file_format](path)
     except InputError:
         raise
-    except (OSError, ValueError, csv.Error, EOFError, zlib.error) as error:
-        # pyarrow's errors are ValueErrors or OSErrors
+    except Exception as error:  # pyarrow's, csv's, zlib's and datetime's errors share no base class
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 
@@ -109,9 +111,14 @@ def _read_parquet(path: Path) -> Iterator[Record]:
     with pq.ParquetFile(path) as file:
         number = 0
         for batch in file.iter_batches(batch_size=256):
-            for columns in batch.to_pylist():
+            for row in range(len(batch)):
                 number += 1
-                yield Record(f"{path}:{number}", columns)
+                try:
+                    (columns,) = batch.slice(row, 1).to_pylist()
+                except Exception as error:  # a date that Python has not, bytes that are no text …
+                    yield Record(f"{path}:{number}", {}, f"cannot be read ({error})")
+                else:
+                    yield Record(f"{path}:{number}", columns)
 
 
 @contextmanager
@@ -140,6 +147,18 @@ def write_whole(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     except BaseException:
         Path(aside).unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Raise InputError if the file cannot be written, before long work whose result it is to hold; makes its folder."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def write_json(path: Path, content: Any) -> None:

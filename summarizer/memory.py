@@ -1,4 +1,4 @@
-"""Keeping freed memory in the process: on a CPU, asking the system for it anew at every step takes much time."""
+"""The process's memory: its peak, and keeping what was freed, which a CPU's system takes long to give anew."""
 
 import ctypes
 import os
@@ -23,3 +23,13 @@ def keep_freed_memory() -> bool:
     # The largest value is an int's: memory is never trimmed before 2 GiB of it lie free at the top.
     settings = ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, 2**31 - 1), (_TOP_PAD, _ONE_GIGABYTE))
     return all(mallopt(*setting) == 1 for setting in settings)
+
+
+def peak_memory_mb() -> float | None:
+    """The most memory that this process has had resident, in MiB; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

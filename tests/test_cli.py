@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -6,6 +7,7 @@ import pytest
 
 from summarizer import __version__
 from summarizer.cli import app, main
+from summarizer.files import StoppedError
 from tests.corpus import pair_rows, write_jsonl
 
 CONFIG = """
@@ -134,8 +136,25 @@ def test_an_interrupt_shows_no_traceback(run, monkeypatch, tmp_path):
 
     monkeypatch.setattr(summarizer.config, "load_config", interrupt)
     status, _, err = run("train", tmp_path / "c.yaml")
-    assert status == 130
-    assert "Traceback" not in err
+    assert (status, err) == (130, "summarizer: stopped\n")
+
+
+def test_work_that_was_stopped_is_no_error(run, monkeypatch, tmp_path):
+    import summarizer.config
+
+    def stop(*_):
+        raise StoppedError("stopped after step 3")
+
+    monkeypatch.setattr(summarizer.config, "load_config", stop)
+    assert run("train", tmp_path / "c.yaml") == (130, "", "summarizer: stopped after step 3\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell's closed streams")
+def test_a_closed_stream_is_an_empty_one():
+    command = f"{sys.executable} -m summarizer.cli summarize - <&- >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == "0 ok, 1 empty, 0 failed"
 
 
 def test_from_pairs_to_scores(run, tmp_path, monkeypatch):

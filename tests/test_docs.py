@@ -20,13 +20,23 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # These are what runs the tests, or what a test of its own runs.
-ELSEWHERE = ("bash scripts/quickstart.sh", "bash scripts/test.sh")
+ELSEWHERE = ("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check")
+# Benchmarks are shown at their real size; here they are tiny. Of an option given twice, the last counts.
+SMALL = "--d-model 32 --heads 2 --repeats 1"
+SMALL_MODELS = f"{SMALL} --no-memory --layers 1 --ffn-dim 32 --lengths 64"
+BENCHMARKS = {
+    "encoders": SMALL_MODELS,
+    "generation": f"{SMALL_MODELS} --batch-sizes 1 --new-tokens 2",
+    "training": f"{SMALL_MODELS} --target-tokens 8",
+    "rouge": "--examples 2 --words 20 --repeats 1",
+    "mixer": f"{SMALL} --no-memory --length 128",
+}
 # Training commands of the pages are real ones; here they end after two steps of a tiny model.
 SHORT = (
     "training.steps=2 training.validate_every=2 training.save_every=1 training.rouge_examples=1 "
     "training.tokens_per_batch=1024 data.max_source_tokens=128 data.max_target_tokens=16 "
     "generation.max_summary_tokens=4 "
-    "data.max_train_examples=4 data.max_validation_examples=1"
+    "data.max_train_examples=4 data.max_validation_examples=1 data.max_test_examples=2"
 )
 TINY = (
     "model.d_model=32 model.encoder_layers=1 model.decoder_layers=1 model.encoder_ffn_dim=32 model.decoder_ffn_dim=32"
@@ -52,12 +62,22 @@ def workplace(tmp_path_factory):
     corpus.mkdir()
     for split in ("train", "validation", "test"):
         shutil.copy(ROOT / "samples/pairs.jsonl", corpus / f"{split}.jsonl")
+        words = "the cells were treated with a dose of the drug " * 12
+        (folder / "my_labels").mkdir(exist_ok=True)
+        rows = [{"text": f"{label} {words[:40]}", "label": label} for label in ("sport", "business") * 2]
+        (folder / "my_labels" / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        (folder / "my_articles").mkdir(exist_ok=True)
+        article = {"document": f"BACKGROUND\n{words}\nRESULTS\n{words}", "summary": "A summary."}
+        (folder / "my_articles" / f"{split}.jsonl").write_text(json.dumps(article), encoding="utf-8")
     return folder
 
 
 def shortened(command: str) -> str:
-    if "scripts/train.py" not in command:
+    if benchmark := re.match(r"summarizer benchmark (\w+)", command):
+        return f"{command} {BENCHMARKS[benchmark[1]]}"
+    if "scripts/train.py" not in command and "compare_encoders.py" not in command:
         return command
+    command = command.replace("--steps 1000 --seeds 1,2", "--steps 2")
     tiny = "" if "finetune" in command else f" {TINY}"
     more = SHORT.replace("steps=2", "steps=3") if "resume=true" in command else SHORT
     return f"{command} {more}{tiny}"

@@ -10,7 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from summarizer.files import InputError, hash_of_file, read_records, record_format, write_json, write_whole
+from summarizer.files import (
+    InputError,
+    check_writable,
+    hash_of_file,
+    read_records,
+    record_format,
+    write_json,
+    write_whole,
+)
 
 ROWS = [
     {"id": "a", "text": "One line,\nand “another”."},
@@ -178,3 +186,23 @@ def test_a_line_that_cannot_be_read_spoils_only_itself(tmp_path):
     assert [record.columns for record in records] == [{"a": 1}, {}, {}, {}, {"a": 2}]
     assert [record.error is None for record in records] == [True, False, False, False, True]
     assert records[1].error == "not UTF-8 text"
+
+
+def test_what_cannot_be_written_is_known_beforehand_and_what_can_is_left_alone(tmp_path):
+    (tmp_path / "old.json").write_text("old", encoding="utf-8")
+    check_writable(tmp_path / "old.json")
+    check_writable(tmp_path / "new" / "folder" / "new.json")
+    assert (tmp_path / "old.json").read_text(encoding="utf-8") == "old"
+    assert not list((tmp_path / "new" / "folder").iterdir())
+    with pytest.raises(InputError, match="is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(InputError, match=r"x\.json: cannot be written"):
+        check_writable(tmp_path / "old.json" / "x.json")
+
+
+def test_a_parquet_row_that_cannot_be_read_spoils_only_itself(tmp_path):
+    beyond = pa.array([0, 2**59, 5], pa.timestamp("us"))  # a date that Python has not
+    pq.write_table(pa.table({"text": ["a", "b", "c"], "date": beyond}), tmp_path / "a.parquet")
+    records = list(read_records(tmp_path / "a.parquet"))
+    assert [record.columns.get("text") for record in records] == ["a", None, "c"]
+    assert [record.error for record in records] == [None, "cannot be read (date value out of range)", None]

@@ -10,6 +10,14 @@ from summarizer.models import FastformerSummarizerForConditionalGeneration, Summ
 VOCAB_SIZE = 40
 FIRST_WORD = 4  # the ids below are special: padding, unknown, start, end
 
+# Windows, blocks and projections that even tiny documents outgrow; a new mixer without options needs no line here.
+MIXER_OPTIONS: dict[str, dict[str, Any]] = {
+    "bigbird": {"block_size": 3, "num_random_blocks": 1},
+    "linformer": {"projection_size": 6, "max_length": 400},
+    "longformer": {"window_size": 6, "num_global_tokens": 2},
+    "poolingformer": {"window_size": 4, "pooling_window_size": 12, "kernel_size": 5, "stride": 3},
+}
+
 
 def tiny_config(**options: Any) -> SummarizerConfig:
     sizes = {
@@ -17,7 +25,8 @@ def tiny_config(**options: Any) -> SummarizerConfig:
         "encoder_layers": 2, "encoder_attention_heads": 4, "encoder_ffn_dim": 24,
         "decoder_layers": 2, "decoder_attention_heads": 2, "decoder_ffn_dim": 24,
     }  # fmt: skip
-    return SummarizerConfig(**{**sizes, **options})
+    mixer_options = MIXER_OPTIONS.get(options.get("mixer", ""))
+    return SummarizerConfig(**{**sizes, "mixer_options": mixer_options, **options})
 
 
 def tiny_model(seed: int = 0, **options: Any) -> FastformerSummarizerForConditionalGeneration:

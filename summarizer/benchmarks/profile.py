@@ -1,6 +1,5 @@
 """How fast a model trains and summarizes, where the time goes, and the floor: its FLOPs at a plain product's speed."""
 
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
 
 from summarizer.benchmarks.machine import describe_machine
+from summarizer.benchmarks.timing import timed
 from summarizer.config import TrainingConfig
 from summarizer.inference.generation import generate_summaries
 from summarizer.inference.settings import SummarySettings
@@ -98,6 +98,7 @@ def _measure_training(model: Any, dtype: torch.dtype, batch: dict[str, Tensor], 
         optimizer.step()
         optimizer.zero_grad()
 
+    products, product_flops = product_work(model.config.d_model, dtype, device)
     step()
     with FlopCounterMode(display=False) as counter:
         forward().backward()
@@ -105,8 +106,8 @@ def _measure_training(model: Any, dtype: torch.dtype, batch: dict[str, Tensor], 
     flops = counter.get_total_flops()
     seconds, speeds = [], []
     for _ in range(settings.repeats):  # alternating, so that both meet the same machine
-        seconds.append(_timed(step, device))
-        speeds.append(_product_speed(model.config.d_model, dtype, device))
+        seconds.append(timed(step, device))
+        speeds.append(product_flops / timed(products, device))
     product_speed = median(speeds)
     source_tokens = settings.batch_size * settings.source_tokens
     return {
@@ -142,8 +143,8 @@ def _measure_summarizing(summarizer: Summarizer, sources: list[list[int]], setti
             raise RuntimeError(f"{len(failed)} documents failed: {failed[0]}")
 
     encode()
-    encoding = [_timed(encode, device) for _ in range(settings.repeats)]
-    whole = [_timed(summarize, device) for _ in range(max(1, settings.repeats // 2))]
+    encoding = [timed(encode, device) for _ in range(settings.repeats)]
+    whole = [timed(summarize, device) for _ in range(max(1, settings.repeats // 2))]
     return {
         "documents_per_second": settings.batch_size / median(whole),
         "seconds_per_batch": median(whole),
@@ -153,21 +154,8 @@ def _measure_summarizing(summarizer: Summarizer, sources: list[list[int]], setti
     }
 
 
-def _timed(run: Callable[[], None], device: torch.device) -> float:
-    _wait_for(device)
-    started = time.perf_counter()
-    run()
-    _wait_for(device)
-    return time.perf_counter() - started
-
-
-def _wait_for(device: torch.device) -> None:
-    if device.type != "cpu":
-        torch.accelerator.synchronize()
-
-
-def _product_speed(d_model: int, dtype: torch.dtype, device: torch.device) -> float:
-    """FLOPs per second of the feed-forward's product, [16384, d] × [d, 4d], over many repetitions."""
+def product_work(d_model: int, dtype: torch.dtype, device: torch.device) -> tuple[Callable[[], None], int]:
+    """The feed-forward's product, [16384, d] × [d, 4d], over many repetitions, and the FLOPs of them all."""
     rows = torch.randn(16_384, d_model, dtype=dtype, device=device)
     weight = torch.randn(d_model, 4 * d_model, dtype=dtype, device=device)
     repetitions = 10
@@ -177,7 +165,7 @@ def _product_speed(d_model: int, dtype: torch.dtype, device: torch.device) -> fl
         for _ in range(repetitions):
             torch.mm(rows, weight, out=out)
 
-    return repetitions * 2 * rows.numel() * weight.shape[1] / _timed(run, device)
+    return run, repetitions * 2 * rows.numel() * weight.shape[1]
 
 
 def _operations(run: Callable[[], None], device: torch.device) -> list[dict[str, Any]]:

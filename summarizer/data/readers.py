@@ -21,6 +21,8 @@ _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _XML_SUFFIXES = (".xml", ".nxml")
 _PACKED_SUFFIXES = (".pdf", ".docx")
 DOCUMENT_SUFFIXES = _TEXT_SUFFIXES + _HTML_SUFFIXES + _XML_SUFFIXES + _PACKED_SUFFIXES
+_SAVE_AS = {".doc": ".docx", ".docm": ".docx", ".rtf": ".docx", ".odt": ".docx", ".json": ".jsonl"}
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # which no text holds; logs hold \x1b
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ def read_document(path: Path) -> Document:
 
     Raises InputError, without the path, when the file cannot be read, is broken, or holds no text by its nature.
     """
+    if better := _SAVE_AS.get(path.suffix.lower()):
+        raise InputError(f"{path.suffix} files are not read; save it as {better}")
     suffix = document_format(path)
     if suffix in _PACKED_SUFFIXES:
         _check_readable(path)
@@ -59,12 +63,9 @@ def read_document(path: Path) -> Document:
         return Document(*read_jats(content))
     if suffix in _HTML_SUFFIXES:
         return _read_html(content)
-    if (
-        suffix is None
-        and b"\x00" in content
-        and not content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
-    ):
-        raise InputError("unknown kind of file, and not text")
+    marked = content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
+    if content.startswith(b"%PDF-") or (suffix is None and not marked and _CONTROLS.search(content)):
+        raise InputError(f"not text; what can be read are {' '.join(DOCUMENT_SUFFIXES)}, by these names")
     return Document(clean_text(decode_text(content)))
 
 
@@ -98,6 +99,8 @@ def _read_html(content: bytes) -> Document:
     if tree is None:  # a fragment, or nothing
         page = f"<html><body>{page}</body></html>"
         tree = trafilatura.load_html(page)
+    if tree is not None and tree.xpath("boolean(//*[count(ancestor::*) >= 250])"):  # the parser leaves out the rest
+        raise InputError("HTML with tags nested more than 250 deep cannot be read")
     title = clean_text(tree.findtext(".//title") or "") or None if tree is not None else None
     text = trafilatura.extract(page, include_comments=False, include_tables=False)
     if not text:  # too short or too plain for telling the article from its surroundings

@@ -39,6 +39,8 @@ def decode_text(content: bytes, declared_encoding: str | None = None) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return _decode_marked(content, encoding)
+    if content.count(0) > len(content) / 20:  # a stray zero byte is only dropped
+        raise InputError("zero bytes, as in no text; if it is UTF-16 without its mark, save it as UTF-8")
     for encoding in ("utf-8", declared_encoding):
         if encoding and (text := _try_decode(content, encoding)) is not None:
             return text

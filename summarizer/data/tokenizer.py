@@ -29,6 +29,8 @@ def train_from_pairs(
 
     Raises InputError when a file has the name of a validation or test split, or the texts are too few.
     """
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output}: is a file; name a folder to write")
     report = ReadReport()
     sources = [find_pairs([entry], "train") for entry in entries]
     for path in (path for source in sources for path in source.files):

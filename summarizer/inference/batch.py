@@ -2,6 +2,7 @@
 
 import itertools
 import platform
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,8 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from summarizer import __version__
+from summarizer.data.text import clean_text
 from summarizer.files import InputError, hash_of_file, write_json
-from summarizer.inference.output import FolderSink, JsonlSink, Sink, StdoutSink, SummaryRecord
+from summarizer.inference.names import RECORDS
+from summarizer.inference.output import (
+    FolderSink,
+    JsonlSink,
+    Sink,
+    StdoutSink,
+    SummaryRecord,
+    bare_summary,
+    titled_summary,
+)
 from summarizer.inference.settings import Summary, SummarySettings
 from summarizer.inference.sources import InputDocument, count_documents, find_inputs, read_inputs
 from summarizer.inference.summarizer import Summarizer, resolve_model
@@ -49,7 +60,7 @@ class BatchReport:
         self.counts[record.status] += 1
         self.resumed += resumed
         if record.status == "failed" and len(self.failures) < _SHOWN_FAILURES:
-            self.failures.append(f"failed: {record.id}: {record.error}")
+            self.failures.append(clean_text(f"failed: {record.id}: {record.error}").replace("\n", " "))
 
     def failure_lines(self) -> list[str]:
         """The first failures, for people."""
@@ -58,6 +69,8 @@ class BatchReport:
 
     def lines(self) -> list[str]:
         """The first failures and the counts, for people."""
+        if not self.counts.total():
+            return ["no documents in what was given"]
         resumed = f" ({self.resumed} of them by an earlier, interrupted run)" if self.resumed else ""
         counts = ", ".join(f"{self.counts[status]} {status}" for status in ("ok", "empty", "failed"))
         return [*self.failure_lines(), f"{counts}{resumed}"]
@@ -89,7 +102,7 @@ def summarize_files(
         progress.say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
         summarizer.batches((), options.settings)  # says what does not fit the model before anything is written
         made_with = _made_with(summarizer, options)
-        sink = _open_sink(output, records_path, made_with, found.is_one_document)
+        sink = _open_sink(output, records_path, made_with, found.is_one_document, progress.say)
 
         def done(records: list[SummaryRecord], resumed: bool = False) -> None:
             for record in records:
@@ -102,7 +115,7 @@ def summarize_files(
             sink.finish()
         except BaseException:
             if records_path:
-                progress.say(f"stopped; the same command goes on from {records_path}.part")
+                progress.say(f"the same command goes on from {records_path}.part")
             raise
         finally:
             sink.close()
@@ -131,7 +144,7 @@ def _summarize_all(
                 done([record], resumed=True)
             elif document.error is not None:
                 record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
-                sink.write(position, document, record)
+                record = sink.write(position, document, record)
                 sink.flush()
                 done([record])
             else:
@@ -143,8 +156,7 @@ def _summarize_all(
         records = []
         for number, summary in batch:
             position, document = pending.pop(number)
-            records.append(_record(document, summary))
-            sink.write(position, document, records[-1])
+            records.append(sink.write(position, document, _record(document, summary)))
         sink.flush()
         done(records)
 
@@ -168,20 +180,26 @@ def _records_path(output: str | None) -> Path | None:
         return None
     path = Path(output)
     if path.is_dir():
-        return path / "summaries.jsonl"
+        return path / RECORDS
     if path.suffix.lower() == ".jsonl":
         return path
     if path.exists() or path.suffix.lower() in _NOT_FOLDERS:
         raise InputError(f"{output}: the output must be a folder or end in .jsonl")
-    return path / "summaries.jsonl"
+    return path / RECORDS
 
 
-def _open_sink(output: str | None, records_path: Path | None, made_with: dict[str, Any], plain: bool) -> Sink:
+def _open_sink(
+    output: str | None, records_path: Path | None, made_with: dict[str, Any], is_one: bool, say: Callable[[str], None]
+) -> Sink:
     if output is None or records_path is None:
-        return StdoutSink(plain)
-    if records_path == Path(output):
-        return JsonlSink(records_path, made_with)
-    return FolderSink(Path(output), made_with)
+        several = titled_summary if sys.stdout.isatty() else SummaryRecord.to_json
+        return StdoutSink(bare_summary if is_one else several)
+    try:
+        if records_path == Path(output):
+            return JsonlSink(records_path, made_with, say)
+        return FolderSink(Path(output), made_with, say)
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
 
 
 def _made_with(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
 from summarizer.files import InputError
 from summarizer.inference.settings import Summary, SummarySettings
+from summarizer.models.published import prepare_inputs
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
 WINDOW_BATCHES = 8  # documents are sorted by length among so many batches at a time
@@ -85,7 +86,11 @@ def _finished_batches(
     window: list[tuple[int, Source]] = []
     waiting_tokens = 0
     for position, document in enumerate(documents):
-        source = encoder.encode(document)
+        try:
+            source = encoder.encode(document)
+        except Exception as error:  # whatever a tokenizer raises concerns this document
+            yield [(position, _failed(error))]
+            continue
         if not source.num_text_tokens:
             yield [(position, Summary("", 0, 0, 0, "empty"))]
             continue
@@ -97,6 +102,11 @@ def _finished_batches(
             window, waiting_tokens = [], 0
     for batch in writer.batches(window):
         yield writer.summarize(batch)
+
+
+def _failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
+    message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    return Summary("", source_tokens, dropped_tokens, 0, "failed", message)
 
 
 def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int | None:
@@ -158,9 +168,7 @@ class _SummaryWriter:
         if isinstance(error, NonFiniteLogitsError) and self._model.dtype != torch.float32:
             summaries, error = self._try(copy.deepcopy(self._model).float(), sources)
         if error is not None:
-            message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-            read = (sources[0].num_text_tokens, sources[0].dropped_tokens)
-            summaries = [Summary("", *read, 0, "failed", message)]
+            summaries = [_failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
         return [(position, summary) for (position, _), summary in zip(batch, summaries, strict=True)]
 
     def _try(self, model: Any, sources: list[Source]) -> tuple[list[Summary], Exception | None]:
@@ -205,9 +213,7 @@ class _SummaryWriter:
         for row, source in enumerate(sources):
             ids[row, : lengths[row]] = torch.tensor(source.ids)
             mask[row, : lengths[row]] = 1
-        inputs = {"input_ids": ids, "attention_mask": mask}
-        if model.config.model_type == "led":  # as it was trained: the first token attends to all
-            inputs["global_attention_mask"] = torch.zeros_like(mask).index_fill_(1, torch.tensor([0]), 1)
+        inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
     def _summary(self, source: Source, row: list[int], cap: int) -> Summary:

@@ -3,17 +3,22 @@
 import hashlib
 import json
 import os
-import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import IO, Any, Literal, Protocol
 
-from summarizer.files import write_json, write_whole
+from summarizer.data.text import clean_text
+from summarizer.files import InputError, write_json, write_whole
+from summarizer.inference.names import RECORDS, TextNames
 from summarizer.inference.sources import InputDocument
 
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')  # in file names, on one system or another
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Sink(Protocol):
         """The record of this very document from an interrupted run, which then needs no `write`."""
         ...
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
-        """Take a record."""
+    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
+        """Take a record; returns it, or that of a failure if it cannot be written."""
         ...
 
     def flush(self) -> None:
@@ -62,22 +67,36 @@ class JsonlSink:
     """Writes `path` in the order of the input, whole, when all is done; until then records gather in `path`.part.
 
     A run with the same `settings` (any JSON) goes on from there: a document with the same id, path and text is not
-    summarized again unless it failed.
+    summarized again unless it failed. One of other settings, or a finished `path`, is begun anew, and `say` is told.
+    Raises InputError when another process is writing `path`.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, settings: Mapping[str, Any], say: Callable[[str], None] = lambda _: None) -> None:
         self.path = path
         self.part = path.with_name(f"{path.name}.part")
         self._header = path.with_name(f"{path.name}.part.json")
         self._offsets: list[int] = []  # of each position's line in .part; −1: not yet written
         self._finished: dict[str, int] = {}  # a document's key → offset of its line
         path.parent.mkdir(parents=True, exist_ok=True)
-        if self.part.exists() and self._read_header() == settings:
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder")
+        self.part.touch()
+        self._file = self.part.open("r+b")
+        try:
+            _lock(self._file)
+        except BlockingIOError:
+            self._file.close()
+            raise InputError(f"{path}: another run is writing it; wait for its end or choose another -o") from None
+        started = self._file.seek(0, os.SEEK_END) > 0
+        if started and self._read_header() == settings:
             self._read_part()
         else:
-            self.part.write_bytes(b"")
+            if started:
+                say(f"{self.part} was left by a run with another model or other settings; begun anew")
+            elif path.exists():
+                say(f"{path} is finished already; made anew")
+            self._file.truncate(0)
             write_json(self._header, settings)
-        self._file = self.part.open("r+b")
         self._end = self._file.seek(0, os.SEEK_END)
 
     def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
@@ -88,13 +107,14 @@ class JsonlSink:
         self._place(position, offset)
         return self._read(offset)
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
+    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Append a record to .part."""
-        line = json.dumps({"key": _key(document), "record": vars(record)}, ensure_ascii=False).encode() + b"\n"
+        line = _bytes(json.dumps({"key": _key(document), "record": vars(record)}, ensure_ascii=False)) + b"\n"
         self._file.seek(self._end)
         self._file.write(line)
         self._place(position, self._end)
         self._end += len(line)
+        return record
 
     def flush(self) -> None:
         """Hand what was written to the system, so that it outlives this process."""
@@ -106,9 +126,9 @@ class JsonlSink:
         with write_whole(self.path) as output:
             for offset in self._offsets:
                 output.write(self._read(offset).to_json() + "\n")
-        self._file.close()
-        self.part.unlink()
         self._header.unlink(missing_ok=True)
+        self._file.close()
+        self.part.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close .part, keeping it."""
@@ -131,50 +151,53 @@ class JsonlSink:
     def _read_part(self) -> None:
         """Take over the complete lines of .part and cut off a last one that was not finished."""
         end = 0
-        with self.part.open("r+b") as lines:
-            for line in lines:
-                try:
-                    entry = json.loads(line)
-                    key, record = entry["key"], SummaryRecord(**entry["record"])
-                except (ValueError, KeyError, TypeError):
-                    break
-                if not line.endswith(b"\n"):
-                    break
-                if record.status != "failed":
-                    self._finished[key] = end
-                end += len(line)
-            lines.truncate(end)
+        self._file.seek(0)
+        for line in self._file:
+            try:
+                entry = json.loads(line)
+                key, record = entry["key"], SummaryRecord(**entry["record"])
+            except (ValueError, KeyError, TypeError):
+                break
+            if not line.endswith(b"\n"):
+                break
+            if record.status != "failed":
+                self._finished[key] = end
+            end += len(line)
+        self._file.truncate(end)
 
 
 class FolderSink:
     """Writes a text file for each document, mirroring the input tree, and `summaries.jsonl`."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, Any], say: Callable[[str], None] = lambda _: None) -> None:
         self._folder = folder
-        self._jsonl = JsonlSink(folder / "summaries.jsonl", settings)
+        self._jsonl = JsonlSink(folder / RECORDS, settings, say)
         self._names = TextNames()
-        self._waiting: dict[int, str] = {}
+        self._name_at: dict[int, str] = {}  # of each position's text file
 
     def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
         """The record that an interrupted run left for this document; its text file is written again."""
-        self._waiting[position] = self._names.of(document.id)  # in the order of the input: the same names every time
+        self._name_at[position] = self._names.of(document.id)  # in the order of the input: the same names every time
         record = self._jsonl.earlier(position, document)
-        if record is not None:
-            self._write_text(position, record)
-        return record
+        return record if record is not None and self._with_text(position, record) == record else None
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
+    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Write the text file and take the record; a failed document has no text file."""
-        self._write_text(position, record)
-        self._jsonl.write(position, document, record)
+        return self._jsonl.write(position, document, self._with_text(position, record))
 
-    def _write_text(self, position: int, record: SummaryRecord) -> None:
-        path = self._folder / self._waiting.pop(position)
+    def _with_text(self, position: int, record: SummaryRecord) -> SummaryRecord:
+        """Write the record's text file; the record, or that of a failure where the file cannot be written."""
+        path = self._folder / self._name_at[position]
         if record.summary is None:
-            path.unlink(missing_ok=True)  # of an earlier run, when the document was another
-            return
-        with write_whole(path) as file:
-            file.write(record.summary + "\n" if record.summary else "")
+            with suppress(OSError):
+                path.unlink()  # of an earlier run, when the document was another
+            return record
+        try:
+            with write_whole(path) as file:
+                file.write(record.summary + "\n" if record.summary else "")
+        except OSError as error:
+            return replace(record, status="failed", summary=None, error=f"its text file cannot be written: {error}")
+        return record
 
     def flush(self) -> None:
         """Bring the records on disk."""
@@ -190,10 +213,10 @@ class FolderSink:
 
 
 class StdoutSink:
-    """Prints records in the order of the input, as JSONL, or the bare summary of the one document."""
+    """Prints records in the order of the input, as `show` writes them: bare_summary, titled_summary or JSON lines."""
 
-    def __init__(self, plain: bool) -> None:
-        self._plain = plain
+    def __init__(self, show: Callable[[SummaryRecord], str] = SummaryRecord.to_json) -> None:
+        self._show = show
         self._waiting: dict[int, SummaryRecord] = {}
         self._next = 0
 
@@ -201,14 +224,18 @@ class StdoutSink:
         """Nothing: the terminal keeps no record."""
         return None
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
+    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Print the records whose turn has come."""
         self._waiting[position] = record
         while (record_now := self._waiting.pop(self._next, None)) is not None:
             self._next += 1
-            line = (record_now.summary or "") if self._plain else record_now.to_json()
-            if line:
-                sys.stdout.buffer.write(line.encode() + b"\n")
+            text = self._show(record_now)
+            if text and sys.stdout.isatty():  # through the progress bar, which print knows of
+                encoding = sys.stdout.encoding or "utf-8"
+                print(text.encode(encoding, "replace").decode(encoding))
+            elif text:
+                sys.stdout.buffer.write(_bytes(text) + b"\n")
+        return record
 
     def flush(self) -> None:
         """Show what was printed."""
@@ -217,35 +244,30 @@ class StdoutSink:
     finish = close = flush
 
 
-class TextNames:
-    """File names for documents: below the folder whatever an id holds, and no two the same, in upper or lower case."""
-
-    def __init__(self) -> None:
-        self._files: set[str] = set()
-        self._folders: set[str] = set()
-
-    def of(self, document_id: str) -> str:
-        """The next free name for this id: the id itself, made safe, with .txt after another suffix."""
-        parts = [_safe(part) for part in re.split(r"[/\\]", document_id) if part.strip(" .")]
-        parents = ["/".join(parts[:end]).casefold() for end in range(1, len(parts))]
-        if not parts or len(parts) > 16 or self._files.intersection(parents):
-            parts, parents = [_safe("_".join(parts) or "document")], []
-        stem = "/".join(parts)
-        if stem.casefold().endswith(".txt") and parts[-1].casefold() != ".txt":
-            stem = stem[:-4]
-        name, number = f"{stem}.txt", 1
-        while name.casefold() in self._files | self._folders:
-            number += 1
-            name = f"{stem}#{number}.txt"
-        self._files.add(name.casefold())
-        self._folders.update(parents)
-        return name
+def bare_summary(record: SummaryRecord) -> str:
+    """The summary of the only document."""
+    return record.summary or ""
 
 
-def _safe(part: str) -> str:
-    """One part of a path: no characters that a file system refuses, at most 180 bytes."""
-    part = _UNSAFE.sub("_", part).strip(" ")
-    return part.encode()[:180].decode("utf-8", "ignore").rstrip(" .") or "_"
+def titled_summary(record: SummaryRecord) -> str:
+    """A summary among others, for people."""
+    return f"== {clean_text(record.id)} ==\n{record.summary or f'({record.status})'}\n"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="backslashreplace")  # as write_whole does; it is also how JSON escapes a lone surrogate
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Lock a file until it is closed or this process ends. Raises BlockingIOError if another process has."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:  # a file system without locks
+        return
 
 
 def _key(document: InputDocument) -> str:

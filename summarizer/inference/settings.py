@@ -1,6 +1,7 @@
 """How summaries are written, and what comes of it. No torch here."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from summarizer.files import InputError
@@ -23,6 +24,9 @@ class SummarySettings:
     seed: int = 1  # of sampling
 
     def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self)):
+            if isinstance(value := getattr(self, name), float) and not math.isfinite(value):
+                raise InputError(f"{name} must be a finite number, not {value}")
         for name in ("num_beams", "max_summary_tokens", "max_source_tokens", "tokens_per_batch"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")

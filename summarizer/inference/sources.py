@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of
+from summarizer.columns import DOCUMENT_COLUMNS, encodable, find_column, id_of, text_of
 from summarizer.data.readers import document_format, read_document
 from summarizer.data.text import clean_text, decode_text
 from summarizer.files import InputError, Record, read_records, record_format
@@ -50,17 +50,10 @@ def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
     files: list[SourceFile] = []
     skipped: list[Path] = []
     for given in inputs:
-        path = Path(given)
-        if given == STDIN:
-            files.append(SourceFile(Path(STDIN), "stdin"))
-        elif path.is_dir():
-            if _is_output(path, output):
-                raise InputError(f"{given}: the output folder cannot be summarized")
-            files += _files_in(path, path, output, skipped)
-        elif path.exists():
-            files.append(_explicit(path, path.name, output))
-        else:
-            files += _matches(given, output, skipped)
+        try:
+            files += _files_of(given, output, skipped)
+        except OSError as error:  # a name too long for one, or a folder that may not be entered
+            raise InputError(f"{given[:100]}: cannot be read: {error.strerror}") from error
     once: dict[str, SourceFile] = {}
     for file in files:
         once.setdefault(str(file.path.absolute()), file)  # the same path named twice; links are files of their own
@@ -76,17 +69,16 @@ def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
 
 def read_inputs(inputs: Inputs, document_column: str | None = None) -> Iterator[InputDocument]:
     """Stream the documents of all files in order; what cannot be read is a document with an error."""
-    taken: set[str] = set()
+    times: dict[str, int] = {}  # each name has come
     for file in inputs.files:
         for document in _documents(file, document_column):
-            name = _encodable(document.id)
-            number = 1
-            while name in taken:
-                number += 1
-                name = f"{_encodable(document.id)}#{number}"
-            taken.add(name)
-            error = None if document.error is None else _encodable(document.error)
-            yield InputDocument(name, _encodable(document.path), document.text, error)
+            own = name = encodable(document.id)
+            while name in times:
+                times[own] += 1
+                name = f"{own}#{times[own]}"
+            times[name] = 1
+            error = None if document.error is None else encodable(document.error)
+            yield InputDocument(name, encodable(document.path), document.text, error)
 
 
 def count_documents(inputs: Inputs) -> int | None:
@@ -116,10 +108,15 @@ def _is_output(path: Path, output: Path | None) -> bool:
     return real in (*beside, out, out.with_name(f"{out.stem}.run.json")) or out in real.parents
 
 
-def _explicit(path: Path, name: str, output: Path | None) -> SourceFile:
+def _files_of(given: str, output: Path | None, skipped: list[Path]) -> Iterable[SourceFile]:
+    path = Path(given)
+    if given == STDIN:
+        return [SourceFile(Path(STDIN), "stdin")]
+    if not path.exists():
+        return _matches(given, output, skipped)
     if _is_output(path, output):
-        raise InputError(f"{path}: the output cannot be summarized")
-    return SourceFile(path, name)
+        raise InputError(f"{given}: the output cannot be summarized")
+    return _files_in(path, path, output, skipped) if path.is_dir() else [SourceFile(path, path.name)]
 
 
 def _matches(pattern: str, output: Path | None, skipped: list[Path]) -> Iterator[SourceFile]:
@@ -170,8 +167,9 @@ def _documents(file: SourceFile, document_column: str | None) -> Iterator[InputD
             yield from _of_records(file, read_records(file.path), document_column)
         else:
             yield InputDocument(file.id, path, read_document(file.path).text)
-    except (InputError, OSError) as error:
-        yield InputDocument(file.id, path, error=" ".join(str(error).split()).removeprefix(f"{path}: "))
+    except Exception as error:  # whatever a library raises over a file concerns that file only
+        kind = "" if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: "
+        yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
 
 
 def _of_records(file: SourceFile, records: Iterable[Record], document_column: str | None) -> Iterator[InputDocument]:
@@ -183,14 +181,9 @@ def _of_records(file: SourceFile, records: Iterable[Record], document_column: st
         try:
             column = find_column(record, document_column, DOCUMENT_COLUMNS, "--document-column")
         except InputError as error:
-            yield InputDocument(name, str(file.path), error=str(error))
+            yield InputDocument(name, str(file.path), error=str(error).removeprefix(f"{record.location}: "))
             continue
         try:
             yield InputDocument(name, str(file.path), clean_text(text_of(record.columns[column])))
         except ValueError as error:
             yield InputDocument(name, str(file.path), error=f"column {column} {error}")
-
-
-def _encodable(text: str) -> str:
-    """A name without what UTF-8 cannot hold, such as the lone surrogates of a file name in another encoding."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,13 +1,18 @@
 """Texts to summaries with a model by name: the default, a model folder, or any seq2seq model of the hub."""
 
+import json
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from logging import CRITICAL
 from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from transformers.utils import logging
 
@@ -42,13 +47,31 @@ class Summarizer:
         place = choose_device(device)
         precision = choose_dtype(dtype, place)
         path = resolve_model(name)
+        _check_json(name, Path(path))
+        cached_only = _hub_is_away(path)
+        part = "tokenizer"
         try:
-            with _without_progress_bars():
-                tokenizer = AutoTokenizer.from_pretrained(path)
-                model = AutoModelForSeq2SeqLM.from_pretrained(path, dtype=precision, use_safetensors=True)
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            raise InputError(f"model '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
-        return cls(model.to(place).eval(), tokenizer)
+            with _quiet_transformers():
+                tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=cached_only)
+                part = "weights"
+                model, loaded = AutoModelForSeq2SeqLM.from_pretrained(
+                    path,
+                    dtype=precision,
+                    use_safetensors=True,
+                    local_files_only=cached_only,
+                    output_loading_info=True,
+                    ignore_mismatched_sizes=True,  # they are said below
+                )
+            model = model.to(place).eval()
+        except Exception as error:  # safetensors', tokenizers', torch's and the hub's errors share no base class
+            reason = "the hub cannot be reached, and " if cached_only else ""
+            message = textwrap.shorten(str(error) or type(error).__name__, 300, placeholder=" …")
+            raise InputError(f"model '{name}': {reason}its {part} cannot be loaded: {message}") from error
+        learned = {key for key, parameter in model.named_parameters() if parameter.requires_grad}
+        bad = sorted(learned.intersection([*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])]))
+        if bad:
+            raise InputError(f"model '{name}': its weights lack {len(bad)} of its parameters, such as {bad[0]}")
+        return cls(model, tokenizer)
 
     def summarize(self, texts: Iterable[str], settings: SummarySettings | None = None, **options: Any) -> list[Summary]:
         """Summarize texts, in order; `options` are fields of SummarySettings, such as num_beams=1."""
@@ -65,19 +88,57 @@ class Summarizer:
     ) -> Iterator[list[tuple[int, Summary]]]:
         """Like `stream`, but as the batches are finished: lists of (position in `texts`, summary)."""
         settings = replace(settings or SummarySettings(), **options)
-        return generate_in_batches(self.model, self.tokenizer, texts, settings)
+        return generate_in_batches(self.model, self.tokenizer, _checked(texts), settings)
+
+
+def _checked(texts: Iterable[str]) -> Iterable[str]:
+    """The texts as they come. Raises TypeError for what is no text, and at once for a single one."""
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise TypeError(f"expected several texts, such as [text], not one {type(texts).__name__}")
+
+    def each() -> Iterator[str]:
+        for number, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"text {number} is no str, but {type(text).__name__}")
+            yield text
+
+    return each()
 
 
 @contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    """Without transformers' own bars, one for every file that is loaded."""
-    shown = logging.is_progress_bar_enabled()
+def _quiet_transformers() -> Iterator[None]:
+    """Without transformers' bars, one for every file that is loaded, and its reports of what our errors say."""
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity(CRITICAL)
     try:
         yield
     finally:
+        logging.set_verbosity(verbosity)
         if shown:
             logging.enable_progress_bar()
+
+
+def _check_json(name: str, folder: Path) -> None:
+    """Raises InputError for a broken file in a model folder; of some, transformers would say nothing."""
+    for file in sorted(folder.glob("*.json")):
+        try:
+            json.loads(file.read_bytes())
+        except ValueError as error:
+            raise InputError(f"model '{name}': {file.name} is not valid JSON ({error})") from error
+
+
+def _hub_is_away(path: str) -> bool:
+    """Whether `path` is a hub id and the hub gives no answer, asked once: transformers would try for a minute."""
+    if Path(path).is_dir():
+        return False
+    try:
+        HfApi().model_info(path, timeout=10)
+    except HfHubHTTPError:  # an answer, such as that there is no such model, which loading reports
+        return False
+    except Exception:  # the errors of connections depend on the hub client's version
+        return True
+    return False
 
 
 def resolve_model(name: str) -> str:

@@ -14,7 +14,7 @@ from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
-from summarizer.models.encoder import FeedForward, in_compute_dtype, sinusoids
+from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, sinusoids
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,7 @@ class DecoderLayer(GradientCheckpointingLayer):
     def __init__(self, config: SummarizerConfig, layer_index: int) -> None:
         super().__init__()
         d_model, heads = config.d_model, config.decoder_attention_heads
-        self.pre_norm = config.norm == "pre"
-        self.dropout = nn.Dropout(config.dropout)
+        self.residual = Residual(config.dropout, config.norm == "pre")
         self.self_attention = SelfAttention(d_model, heads, layer_index)
         self.self_attention_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
         self.cross_attention = CrossAttention(d_model, heads)
@@ -102,18 +101,13 @@ class DecoderLayer(GradientCheckpointingLayer):
 
         Tensors of their own, since reentrant checkpointing sees no gradients through a data class.
         """
-        sublayer = self._sublayer
+        sublayer = self.residual
         document = CrossAttentionCache(document_keys, document_values)
         hidden_states = sublayer(hidden_states, self.self_attention, self.self_attention_norm, mask, cache)
         hidden_states = sublayer(
             hidden_states, self.cross_attention, self.cross_attention_norm, document, document_mask
         )
         return sublayer(hidden_states, self.feed_forward, self.feed_forward_norm)
-
-    def _sublayer(self, hidden_states: Tensor, module: nn.Module, norm: nn.Module, *arguments: object) -> Tensor:
-        if self.pre_norm:
-            return hidden_states + self.dropout(module(norm(hidden_states), *arguments))
-        return norm(hidden_states + self.dropout(module(hidden_states, *arguments)))
 
 
 class DecoderStack(nn.Module):

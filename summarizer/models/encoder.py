@@ -3,47 +3,15 @@
 Shapes: B documents, N source tokens, d = d_model.
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 from transformers import initialization as init
-from transformers.activations import ACT2FN
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
+from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, sinusoids
 from summarizer.models.mixers import make_mixer
 from summarizer.models.precision import at_least_float32
-
-
-def sinusoids(positions: Tensor, d_model: int) -> Tensor:
-    """Sinusoidal position vectors (Vaswani et al. 2017) for any positions [...]: sines, then cosines, [..., d]."""
-    half = d_model // 2
-    steps = torch.arange(half, device=positions.device, dtype=torch.float32)
-    angles = positions.float()[..., None] * torch.exp(steps * (-math.log(10_000.0) / half))
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)
-
-
-def in_compute_dtype(embeddings: Tensor) -> Tensor:
-    """Under autocast, start the residual stream in its dtype: half the memory traffic, and no casts at every layer."""
-    kind = embeddings.device.type
-    return embeddings.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else embeddings
-
-
-class FeedForward(nn.Module):
-    """Two linear maps with an activation between them."""
-
-    def __init__(self, d_model: int, inner_size: int, activation: str) -> None:
-        super().__init__()
-        if activation not in ACT2FN:
-            raise ValueError(f"unknown activation_function '{activation}'; choose from {', '.join(sorted(ACT2FN))}")
-        self.up = nn.Linear(d_model, inner_size)
-        self.activation = ACT2FN[activation]
-        self.down = nn.Linear(inner_size, d_model)
-
-    def forward(self, hidden_states: Tensor) -> Tensor:
-        """[..., d] → [..., d]."""
-        return self.down(self.activation(self.up(hidden_states)))
 
 
 class NeighborConvolution(nn.Module):
@@ -76,11 +44,10 @@ class NeighborConvolution(nn.Module):
 class EncoderLayer(GradientCheckpointingLayer):
     """Convolution over neighbours (optional), token mixing, feed-forward (optional), each with residual and norm."""
 
-    def __init__(self, config: SummarizerConfig) -> None:
+    def __init__(self, config: SummarizerConfig, index: int = 0) -> None:
         super().__init__()
-        self.pre_norm = config.norm == "pre"
         d_model = config.d_model
-        self.dropout = nn.Dropout(config.dropout)
+        self.residual = Residual(config.dropout, config.norm == "pre")
 
         def norm() -> nn.LayerNorm:
             return nn.LayerNorm(d_model, eps=config.layer_norm_eps)
@@ -89,7 +56,7 @@ class EncoderLayer(GradientCheckpointingLayer):
         if config.neighbor_kernel_size:
             self.convolution = NeighborConvolution(d_model, config.neighbor_kernel_size)
             self.convolution_norm = norm()
-        self.mixer = make_mixer(config.mixer, d_model, config.encoder_attention_heads, config.mixer_options)
+        self.mixer = make_mixer(config.mixer, d_model, config.encoder_attention_heads, config.mixer_options, index)
         self.mixer_norm = norm()
         if config.encoder_ffn_dim:
             self.feed_forward = FeedForward(d_model, config.encoder_ffn_dim, config.activation_function)
@@ -98,16 +65,11 @@ class EncoderLayer(GradientCheckpointingLayer):
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
         if self.convolution is not None:
-            hidden_states = self._sublayer(hidden_states, self.convolution, self.convolution_norm, mask)
-        hidden_states = self._sublayer(hidden_states, self.mixer, self.mixer_norm, mask)
+            hidden_states = self.residual(hidden_states, self.convolution, self.convolution_norm, mask)
+        hidden_states = self.residual(hidden_states, self.mixer, self.mixer_norm, mask)
         if self.feed_forward is not None:
-            hidden_states = self._sublayer(hidden_states, self.feed_forward, self.feed_forward_norm)
+            hidden_states = self.residual(hidden_states, self.feed_forward, self.feed_forward_norm)
         return hidden_states
-
-    def _sublayer(self, hidden_states: Tensor, module: nn.Module, norm: nn.Module, *arguments: Tensor) -> Tensor:
-        if self.pre_norm:
-            return hidden_states + self.dropout(module(norm(hidden_states), *arguments))
-        return norm(hidden_states + self.dropout(module(hidden_states, *arguments)))
 
 
 class EncoderStack(nn.Module):
@@ -124,7 +86,7 @@ class EncoderStack(nn.Module):
         )
         self.dropout = nn.Dropout(config.dropout)
         num_distinct = 1 if config.share_encoder_layers else config.encoder_layers
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(num_distinct))
+        self.layers = nn.ModuleList(EncoderLayer(config, index) for index in range(num_distinct))
         self.num_layers = config.encoder_layers
         self.final_norm = (
             nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else nn.Identity()

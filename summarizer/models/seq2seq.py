@@ -18,8 +18,7 @@ from transformers.utils.deprecation import deprecate_kwarg
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.copying import CopyMechanism, CopySource
 from summarizer.models.decoder import CrossAttentionCache, DecoderStack
-from summarizer.models.encoder import EncoderStack, NeighborConvolution
-from summarizer.models.mixers.fastformer import Fastformer
+from summarizer.models.encoder import EncoderStack
 from summarizer.models.precision import at_least_float32
 from summarizer.models.vocabulary import label_log_probabilities
 
@@ -65,19 +64,17 @@ class SummarizerPreTrainedModel(PreTrainedModel):
         elif isinstance(module, nn.LayerNorm):
             init.ones_(module.weight)
             init.zeros_(module.bias)
-        elif isinstance(module, (Fastformer, NeighborConvolution)):
-            module.reset_parameters()
+        elif callable(reset := getattr(module, "reset_parameters", None)):  # ours, with tensors of their own
+            reset()
 
 
-class SummarizerEncoder(SummarizerPreTrainedModel):
-    """Source tokens to hidden states."""
+class _WithEmbedding(SummarizerPreTrainedModel):
+    """What encoder and decoder have in common: the embedding of tokens, which the whole model ties together."""
 
     def __init__(self, config: SummarizerConfig) -> None:
         super().__init__(config)
         self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
-        self.stack = EncoderStack(config)
         self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
-        self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
         """The token embedding."""
@@ -86,6 +83,19 @@ class SummarizerEncoder(SummarizerPreTrainedModel):
     def set_input_embeddings(self, value: nn.Module) -> None:
         """Replace the token embedding."""
         self.embed_tokens = value
+
+    def embed(self, input_ids: Tensor) -> Tensor:
+        """input_ids [..., T] → scaled embeddings [..., T, d]."""
+        return self.embed_tokens(input_ids) * self.embed_scale
+
+
+class SummarizerEncoder(_WithEmbedding):
+    """Source tokens to hidden states."""
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__(config)
+        self.stack = EncoderStack(config)
+        self.post_init()
 
     def forward(
         self,
@@ -96,14 +106,15 @@ class SummarizerEncoder(SummarizerPreTrainedModel):
         **kwargs: Any,
     ) -> DocumentOutput:
         """input_ids [B, N] (or inputs_embeds [B, N, d]), attention_mask [B, N] → hidden states and ids."""
-        if input_ids is None and inputs_embeds is None:
-            raise ValueError("give input_ids or inputs_embeds")
-        embeddings: Tensor = self.embed_tokens(input_ids) * self.embed_scale if inputs_embeds is None else inputs_embeds
+        if inputs_embeds is None:
+            if input_ids is None:
+                raise ValueError("give input_ids or inputs_embeds")
+            inputs_embeds = self.embed(input_ids)
         if attention_mask is None:
-            attention_mask = torch.ones(embeddings.shape[:2], dtype=torch.bool, device=embeddings.device)
+            attention_mask = torch.ones(inputs_embeds.shape[:2], dtype=torch.bool, device=inputs_embeds.device)
         mask = attention_mask.bool()
         collected: list[Tensor] | None = [] if output_hidden_states else None
-        hidden_states = self.stack(embeddings, mask, collected)
+        hidden_states = self.stack(inputs_embeds, mask, collected)
         return DocumentOutput(
             last_hidden_state=hidden_states,
             hidden_states=None if collected is None else (*collected, hidden_states),
@@ -112,23 +123,13 @@ class SummarizerEncoder(SummarizerPreTrainedModel):
         )
 
 
-class SummarizerDecoder(SummarizerPreTrainedModel):
+class SummarizerDecoder(_WithEmbedding):
     """Target tokens so far, and a document, to hidden states."""
 
     def __init__(self, config: SummarizerConfig) -> None:
         super().__init__(config)
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
         self.stack = DecoderStack(config)
-        self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The token embedding."""
-        return self.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replace the token embedding."""
-        self.embed_tokens = value
 
     def forward(
         self,
@@ -142,7 +143,7 @@ class SummarizerDecoder(SummarizerPreTrainedModel):
         if inputs_embeds is None:
             if input_ids is None:
                 raise ValueError("give decoder_input_ids, decoder_inputs_embeds or labels")
-            inputs_embeds = self.embed_tokens(input_ids) * self.embed_scale
+            inputs_embeds = self.embed(input_ids)
         if document.cross_attention is None or document.source_mask is None:
             raise ValueError("the document has not been read: call read_document first")
         return self.stack(inputs_embeds, document.cross_attention, document.source_mask, attention_mask, cache)

@@ -16,6 +16,7 @@ from summarizer.evaluation.statistics import bootstrap_intervals
 from summarizer.evaluation.text_measures import MEASURE_NAMES
 from summarizer.files import InputError, write_json, write_whole
 from summarizer.reporting.figures import draw_figures
+from summarizer.reporting.page import render_page
 from summarizer.reporting.published import published_systems
 from summarizer.reporting.systems import ScoredFile, System, check_comparable, read_files, shared_ids
 from summarizer.reporting.tables import csv_table, markdown_page
@@ -54,12 +55,14 @@ def compare_files(scores: Sequence[str], folder: Path, options: ComparisonOption
     figures = draw_figures(comparison, folder)
     with write_whole(folder / "comparison.md") as file:
         file.write(markdown_page(comparison, figures))
-    write_pages(folder, comparison)
+    write_page(folder, comparison)
     return comparison
 
 
-def write_pages(folder: Path, comparison: dict) -> None:
-    """Write the pages for a browser."""
+def write_page(folder: Path, comparison: dict) -> None:
+    """Write the page for a browser."""
+    with write_whole(folder / "comparison.html") as file:
+        file.write(render_page(comparison))
 
 
 def make_comparison(files: Sequence[ScoredFile], options: ComparisonOptions) -> dict:

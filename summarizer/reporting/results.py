@@ -71,6 +71,23 @@ def evaluation_table(folder: Path) -> str:
     return "\n".join(["| | |", "|---|---|", *(f"| {what} | {found} |" for what, found in rows)])
 
 
+def validation_table(folder: Path, names: dict[str, str]) -> str:
+    """Validation losses by step of the runs whose metrics are folder/KEY.jsonl, each row named as `names` says."""
+    losses: dict[str, dict[int, float]] = {}
+    for key, name in names.items():
+        lines = (folder / f"{key}.jsonl").read_text(encoding="utf-8").splitlines()
+        found = (json.loads(line) for line in lines)
+        losses[name] = {line["step"]: line["validation_loss"] for line in found if "validation_loss" in line}
+    steps = sorted(set.intersection(*(set(by_step) for by_step in losses.values())))
+    return "\n".join(
+        [
+            f"| validation loss after | {' | '.join(f'{step:,} steps' for step in steps)} |",
+            f"|---{'|---:' * len(steps)}|",
+            *(f"| {name} | {' | '.join(f'{by_step[s]:.2f}' for s in steps)} |" for name, by_step in losses.items()),
+        ]
+    )
+
+
 def _cell(scores: dict[str, Any]) -> str:
     interval = scores["fmeasure"]
     return f"{100 * interval['mean']:.2f} ({100 * interval['low']:.2f} – {100 * interval['high']:.2f})"

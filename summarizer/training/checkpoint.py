@@ -31,6 +31,7 @@ class TrainingState:
     """
 
     step: int = 0
+    seconds: float = 0.0  # spent in steps
     samples: str = ""
     best_score: float | None = None  # of the best_metric; higher is better (a loss counts negative)
     validations_without_improvement: int = 0

@@ -1,7 +1,8 @@
 """Classification as a task: documents with a label, accuracy and macro-F1."""
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +10,7 @@ from accelerate import Accelerator
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from summarizer.config import RunConfig
+from summarizer.config import RunConfig, Split
 from summarizer.data.batching import IGNORED, collate, cut_by_tokens
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.files import InputError
@@ -27,11 +28,11 @@ class Classification:
         self.tokenizer = load_tokenizer(config)
         self.classes: list[str] = []
 
-    def prepare(self, split: Literal["train", "validation"]) -> PreparedData | None:
+    def prepare(self, split: Split) -> PreparedData | None:
         """Documents as token ids and the numbers of their classes."""
         data = self.config.data
         entries, limit = data.entries(split)
-        if split == "validation" and not entries:
+        if split != "train" and not entries:
             return None
         prepared = prepare(entries, split, data, self.tokenizer, limit, target="label")
         names = prepared.rows["target"]
@@ -75,21 +76,25 @@ class Classification:
 
     def metrics(self, model: Any, data: PreparedData, accelerator: Accelerator) -> tuple[dict[str, float], list[str]]:
         """Accuracy and macro-F1, 0 to 100."""
-        by_length = sorted(range(len(data)), key=lambda index: data.source_lengths[index])
-        batches = cut_by_tokens(by_length, data.source_lengths, self.config.training.tokens_per_batch)
         confusion = torch.zeros(len(self.classes), len(self.classes))
-        bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
-        bare.eval()
-        with torch.no_grad(), accelerator.autocast():
-            for batch in batches[accelerator.process_index :: accelerator.num_processes]:
-                tensors = collate([data.rows[index] for index in batch], self.tokenizer.pad_token_id)
-                labels = tensors.pop("labels").squeeze(-1)
-                logits = bare(**{name: tensor.to(accelerator.device) for name, tensor in tensors.items()}).logits
-                for label, predicted in zip(labels.tolist(), logits.argmax(dim=-1).tolist(), strict=True):
-                    confusion[label, predicted] += 1
-        bare.train()
+        for index, predicted in self.predict(model, data, accelerator):
+            confusion[data.rows[index]["labels"][0], predicted] += 1
         total = torch.tensor(sum_over_processes(accelerator, confusion.flatten().tolist()))
         return accuracy_and_macro_f1(total.view_as(confusion)), []
+
+    def predict(self, model: Any, data: PreparedData, accelerator: Accelerator) -> Iterator[tuple[int, int]]:
+        """(Index of a document, number of its class by the model) for this process's share of the documents."""
+        by_length = sorted(range(len(data)), key=lambda index: data.source_lengths[index])
+        batches = cut_by_tokens(by_length, data.source_lengths, self.config.training.tokens_per_batch)
+        bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
+        bare.eval()
+        for batch in batches[accelerator.process_index :: accelerator.num_processes]:
+            tensors = collate([data.rows[index] for index in batch], self.tokenizer.pad_token_id)
+            del tensors["labels"]
+            with torch.no_grad(), accelerator.autocast():
+                logits = bare(**{name: tensor.to(accelerator.device) for name, tensor in tensors.items()}).logits
+            yield from zip(batch, logits.argmax(dim=-1).tolist(), strict=True)
+        bare.train()
 
     def _pretrained(self, names: dict[str, Any]) -> Any:
         if self.config.model:

@@ -5,6 +5,9 @@ dropout that follows from the seed, the step and the micro-batch. So is what is 
 """
 
 import math
+import statistics
+import sys
+import time
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,9 +21,9 @@ from transformers.utils.logging import disable_progress_bar
 
 from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
 from summarizer.data.batching import IGNORED, BatchPlan, collate, load_shares, num_labels_in
-from summarizer.files import InputError, write_whole
+from summarizer.files import InputError, StoppedError, write_whole
 from summarizer.inference.summarizer import choose_device, choose_dtype
-from summarizer.memory import keep_freed_memory
+from summarizer.memory import keep_freed_memory, peak_memory_mb
 from summarizer.training.average import ExponentialAverage
 from summarizer.training.card import make_card, without_paths
 from summarizer.training.checkpoint import (
@@ -42,6 +45,7 @@ from summarizer.training.summarization import Summarization
 from summarizer.training.task import Task
 from summarizer.training.validation import validation_loss
 
+STEPS_TIMED = 3  # of a dry run
 TASKS: dict[str, Any] = {"summarization": Summarization, "classification": Classification}
 
 
@@ -49,8 +53,11 @@ class TrainingError(InputError):
     """Training cannot go on; the message says why and which checkpoint is the last good one."""
 
 
-def train(config: RunConfig) -> Path:
-    """Train by `config` and return the run folder. Raises InputError (one clear line) for what cannot be done."""
+def train(config: RunConfig, dry_run: bool = False) -> Path:
+    """Train by `config` and return the run folder. Raises InputError (one clear line) for what cannot be done.
+
+    A dry run says what would be done and how long it would take, and writes no run folder.
+    """
     folder = Path(config.output_dir, config.name)
     keep_freed_memory()
     disable_progress_bar()  # transformers' own, for every file that is written
@@ -58,7 +65,9 @@ def train(config: RunConfig) -> Path:
     accelerator = _make_accelerator(config, folder)
     task = TASKS[config.task](config)
     run = _Run(config, folder, accelerator, task)
-    if run.start(checkpoints):
+    if dry_run:
+        run.estimate()
+    elif run.start(checkpoints):
         run.loop()
     return folder
 
@@ -136,10 +145,33 @@ class _Run:
                 file.write(to_yaml(self.config))
         for line in [*self._description(), *notes]:
             self.log.say(line)
-        finished = self.state.step >= self.settings.steps and (self.folder / "last").exists()
+        finished = not self._in_budget() and (self.folder / "last").exists()
         if finished:
             self.log.say(f"nothing is left to do: step {self.state.step} of {self.settings.steps} is done")
         return not finished
+
+    def estimate(self) -> None:
+        """Say what a run would be, and how long its steps would take by the median of a few."""
+        shares = load_shares(self.training_data.rows, self.plan, 0, self.accelerator.process_index, self.num_processes)
+        self.stop, seconds = StopSignals(), []
+        for _ in range(1 + STEPS_TIMED):
+            before = self.state.seconds
+            self._step(next(shares))
+            seconds.append(self.state.seconds - before)
+        minutes = statistics.median(seconds[1:]) * self.settings.steps / 60
+        if self.settings.max_minutes is not None:
+            minutes = min(minutes, self.settings.max_minutes)
+        steps = self.plan.epoch(0)
+        most = max(len(batch) for step in steps for batch in step)
+        lines = [
+            *self._description(),
+            f"{len(steps):,} steps an epoch, {self.settings.steps / len(steps):.2f} epochs; a micro-batch has up to "
+            f"{most} documents, the longest of {max(self.plan.lengths):,} source tokens",
+            f"about {int(minutes // 60)} h {minutes % 60:.0f} min of training, without validation",
+            *(f"{value:,.0f} MB of memory" for value in self._memory().values()),
+        ]
+        if self.accelerator.is_main_process:
+            print("\n".join(lines), file=sys.stderr)
 
     def loop(self) -> None:
         """Take steps until the last one, early stopping, or a signal; the newest state is always on disk at the end."""
@@ -153,17 +185,17 @@ class _Run:
             settings.num_workers,
         )
         with self.log, StopSignals() as self.stop:
-            while self.state.step < settings.steps and not self._stopped_early():
-                statistics = self._step(next(shares))
-                step = self.state.step
-                window.add(statistics)
-                self.log.advance(step)
-                if step % settings.log_every == 0 or step == settings.steps:
-                    self.log.record(step, window.metrics(), window.shown())
+            while self._in_budget() and not self._stopped_early():
+                taken = self._step(next(shares))
+                step, is_last = self.state.step, not self._in_budget()
+                window.add(taken)
+                self.log.advance()
+                if step % settings.log_every == 0 or is_last:
+                    self.log.record(step, {**window.metrics(), **self._memory()}, window.shown())
                     window = StepWindow()
-                if step % settings.validate_every == 0 or step == settings.steps:
+                if step % settings.validate_every == 0 or is_last:
                     self._validate()
-                stopped = statistics["stop"] > 0 and step < settings.steps
+                stopped = taken["stop"] > 0 and not is_last
                 if stopped:
                     break
                 if step % settings.save_every == 0 and not self.state.skipped_in_a_row:  # the weights may be spoilt
@@ -180,7 +212,7 @@ class _Run:
         self.accelerator.end_training()
         if stopped:
             path = self.folder / "checkpoints" / f"step-{self.state.step:06d}"
-            raise TrainingError(f"stopped by a signal after step {self.state.step}; resume=true goes on from {path}")
+            raise StoppedError(f"stopped after step {self.state.step}; resume=true goes on from {path}")
         self.log.say(f"done: {self.folder}")
 
     def _resume(self, checkpoints: list[Path]) -> list[str]:
@@ -225,9 +257,20 @@ class _Run:
             )
         return lines
 
+    def _in_budget(self) -> bool:
+        minutes = self.settings.max_minutes
+        return self.state.step < self.settings.steps and (minutes is None or self.state.seconds < 60 * minutes)
+
+    def _memory(self) -> dict[str, float]:
+        """The peak memory so far of this process, or of its GPU."""
+        if self.accelerator.device.type == "cuda":
+            return {"peak_memory_mb": torch.cuda.max_memory_allocated() / 2**20}
+        peak = peak_memory_mb()
+        return {} if peak is None else {"peak_memory_mb": peak}
+
     def _step(self, micro_batches: list[list[dict[str, Any]]]) -> dict[str, float]:
         """One optimizer step over this process's micro-batches; returns the step's statistics over all processes."""
-        accelerator = self.accelerator
+        accelerator, started = self.accelerator, time.perf_counter()
         tensors = [self._tensors(rows) for rows in micro_batches]
         own_labels = sum(map(num_labels_in, tensors))
         own_source_tokens = sum(len(row["input_ids"]) for rows in micro_batches for row in rows)
@@ -241,12 +284,14 @@ class _Run:
             is_last = index == len(tensors) - 1
             with nullcontext() if is_last else accelerator.no_sync(self.model):
                 own_loss += self._backward(batch, labels)
-        learning_rate = learning_rate_at(self.state.step, self.settings)
+        learning_rate = learning_rate_at(self.state.step, self.settings, self.state.seconds)
         set_learning_rate(self.optimizer, learning_rate)
         norm = accelerator.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
         norm = float(norm) if norm is not None else 0.0
-        # A signal may have reached one process only; all must stop after the same step.
-        loss_sum, stop = sum_over_processes(accelerator, [own_loss, self.stop.received])
+        # A signal may have reached one process only; all must stop after the same step. So with the time that is up.
+        seconds = (time.perf_counter() - started) / self.num_processes
+        loss_sum, stop, seconds = sum_over_processes(accelerator, [own_loss, self.stop.received, seconds])
+        self.state = replace(self.state, seconds=self.state.seconds + seconds)
         loss = loss_sum / labels
         # With float16 the loss scaler skips steps whose gradients overflow.
         skipped = not math.isfinite(loss) or not (math.isfinite(norm) or accelerator.mixed_precision == "fp16")

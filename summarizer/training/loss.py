@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from summarizer.data.batching import IGNORED
+from summarizer.models.published import prepare_inputs
 
 
 def summed_loss(model: Any, batch: dict[str, Tensor], label_smoothing: float = 0.0) -> Tensor:
@@ -20,11 +20,7 @@ def summed_loss(model: Any, batch: dict[str, Tensor], label_smoothing: float = 0
     if getattr(bare, "accepts_label_smoothing", False):
         output = model(**batch, num_items_in_batch=1, label_smoothing=label_smoothing, return_logits=False)
         return output.loss.float()
-    inputs = dict(batch)
-    if bare.config.model_type == "led":  # the first token attends to all, as when it summarizes
-        inputs["global_attention_mask"] = torch.zeros_like(batch["input_ids"])
-        inputs["global_attention_mask"][:, 0] = 1
-    logits = model(**inputs).logits
+    logits = model(**prepare_inputs(bare, batch)).logits
     return F.cross_entropy(
         logits.float().flatten(0, 1),
         batch["labels"].flatten(),

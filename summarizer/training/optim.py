@@ -23,15 +23,18 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Adam
     )
 
 
-def learning_rate_at(step: int, config: TrainingConfig) -> float:
-    """The learning rate of step number `step` (from 0): linear warm-up, then the schedule."""
+def learning_rate_at(step: int, config: TrainingConfig, seconds: float = 0.0) -> float:
+    """The learning rate of step number `step` (from 0), `seconds` into training: linear warm-up, then the schedule."""
     if step < config.warmup_steps:
         return config.learning_rate * (step + 1) / config.warmup_steps
     if config.schedule == "constant":
         return config.learning_rate
     if config.schedule == "inverse_sqrt":
         return config.learning_rate * math.sqrt(max(config.warmup_steps, 1) / (step + 1))
-    progress = min(1.0, (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps))
+    progress = (step - config.warmup_steps) / max(1, config.steps - config.warmup_steps)
+    if config.max_minutes is not None:
+        progress = max(progress, seconds / (60 * config.max_minutes))
+    progress = min(1.0, progress)
     floor = config.min_learning_rate_ratio
     return config.learning_rate * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * progress)))
 

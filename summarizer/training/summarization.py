@@ -1,11 +1,11 @@
 """Summarization as a task: pairs of document and summary, a sequence-to-sequence model, ROUGE."""
 
-from typing import Any, Literal
+from typing import Any
 
 from accelerate import Accelerator
 from torch import Tensor
 
-from summarizer.config import RunConfig
+from summarizer.config import RunConfig, Split
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.training.loss import summed_loss
 from summarizer.training.setup import check_lengths, load_tokenizer, make_model
@@ -20,11 +20,11 @@ class Summarization:
         self.tokenizer = load_tokenizer(config)
         self._longest = 0
 
-    def prepare(self, split: Literal["train", "validation"]) -> PreparedData | None:
+    def prepare(self, split: Split) -> PreparedData | None:
         """Pairs as token ids, found in the cache or tokenised."""
         data = self.config.data
         entries, limit = data.entries(split)
-        if split == "validation" and not entries:
+        if split != "train" and not entries:
             return None
         prepared = prepare(entries, split, data, self.tokenizer, limit)
         self._longest = max(self._longest, *prepared.source_lengths)

@@ -1,10 +1,11 @@
 """What the training loop needs of a task; the loop itself knows neither summaries nor classes."""
 
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from accelerate import Accelerator
 from torch import Tensor
 
+from summarizer.config import Split
 from summarizer.data.preparation import PreparedData
 
 
@@ -13,8 +14,8 @@ class Task(Protocol):
 
     tokenizer: Any
 
-    def prepare(self, split: Literal["train", "validation"]) -> PreparedData | None:
-        """The split as token ids; None where no validation data are configured."""
+    def prepare(self, split: Split) -> PreparedData | None:
+        """The split as token ids; None where no data of that split are configured."""
         ...
 
     def make_model(self) -> Any:

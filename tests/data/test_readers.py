@@ -89,8 +89,20 @@ def test_an_unknown_kind_is_read_if_it_is_text(read):
     assert read("notes.log", "Some text".encode("utf-16")).text == "Some text"
     with pytest.raises(InputError, match="not text"):
         read("a.bin", b"\x00\x01\x02")
+    for content in (b"\x89PNG\r\n\x1a\n\xff\x81\x8d", b"\x01\x02 with letters", pdf("Hello")):
+        with pytest.raises(InputError, match="not text"):
+            read("a.dat", content)
     with pytest.raises(InputError, match="encoding"):
-        read("a.png", b"\x89PNG\r\n\x1a\n\xff\x81\x8d")
+        read("a.txt", b"\x89PNG\r\n\x1a\n\xff\x81\x8d")
+    with pytest.raises(InputError, match=r"save it as \.docx"):
+        read("a.doc", "whatever")
+
+
+def test_text_may_hold_a_stray_zero_byte_but_not_many(read):
+    with pytest.raises(InputError, match="zero bytes"):
+        read("a.txt", bytes(50))
+    with pytest.raises(InputError, match="UTF-16"):
+        read("b.txt", "Some text".encode("utf-16-le"))
 
 
 def test_html_gives_the_article_without_what_surrounds_it(read):
@@ -108,6 +120,12 @@ def test_html_that_is_short_or_empty_or_in_a_declared_encoding_is_read(read):
     page = HTML.format("<p>Žluťoučký kůň úpěl ďábelské ódy, praví se.</p>" * 3)
     page = page.replace("<head>", '<head><meta http-equiv="Content-Type" content="text/html; charset=windows-1250">')
     assert "Žluťoučký kůň" in read("c.html", page.encode("cp1250")).text
+
+
+def test_html_nested_deeper_than_the_parser_goes_is_an_error_and_not_empty(read):
+    assert "Hello there" in read("a.html", "<div>" * 200 + "<p>Hello there</p>").text
+    with pytest.raises(InputError, match="nested"):
+        read("b.html", "<div>" * 300 + "<p>Hello there</p>")
 
 
 def test_jats_gives_title_abstract_and_body_apart(read):

@@ -151,3 +151,10 @@ def test_too_few_texts_are_one_clear_line(tmp_path):
     with pytest.raises(InputError, match="training the tokenizer failed"):
         train_from_pairs([str(empty)], tmp_path / "out", 330, 100, DataConfig())
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused_before_training(tmp_path):
+    data = write_jsonl(tmp_path / "train.jsonl", pair_rows(40))
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(InputError, match="is a file"):
+        train_from_pairs([str(data)], tmp_path / "out", 330, 100, DataConfig())

@@ -186,12 +186,6 @@ def test_folders_are_paired_by_the_names_of_their_files(tmp_path):
         read_examples(tmp_path / "p", tmp_path / "r")
 
 
-def test_ids_that_a_program_wrote_as_decimals_are_whole_numbers(write_jsonl, tmp_path):
-    (tmp_path / "p.csv").write_text("id,summary\n1.0,one\n2.0,two\n", encoding="utf-8")
-    examples, _, _ = read_examples(tmp_path / "p.csv", write_jsonl("r.jsonl", references("1", "2")))
-    assert [example.id for example in examples] == ["1", "2"]
-
-
 def test_whether_a_document_was_cut_is_told_where_the_record_says_so(write_jsonl):
     rows = [{"id": "a", "summary": "s", "dropped_tokens": 5}, {"id": "b", "summary": "s", "dropped_tokens": 0}]
     examples, _, _ = read_examples(write_jsonl("p.jsonl", rows), write_jsonl("r.jsonl", references("a", "b")))
@@ -241,3 +235,19 @@ def test_files_that_cannot_be_read_are_refused_with_the_reason(write_jsonl, tmp_
             read_examples(tmp_path / name, reference_path)
     with pytest.raises(InputError, match=r"no column nope .* there are: id, abstract"):
         read_examples(write_jsonl("p.jsonl", predictions("a")), reference_path, Columns(summary="nope"))
+
+
+def test_ids_that_are_whole_numbers_match_however_a_file_writes_them(write_jsonl, tmp_path):
+    (tmp_path / "r.csv").write_text("id,summary\n1.0,x\n2.0,y\n", encoding="utf-8")
+    floats = write_jsonl("f.jsonl", [{"id": 1.0, "summary": "x"}, {"id": 2.0, "summary": "y"}])
+    for path in (tmp_path / "r.csv", floats):
+        examples, _, _ = read_examples(write_jsonl("p.jsonl", predictions("1", "2")), path)
+        assert [example.id for example in examples] == ["1", "2"]
+    versions = write_jsonl("v.jsonl", references("1.0", "1.1", "1"))
+    assert len(read_examples(write_jsonl("p.jsonl", predictions("1", "1.0", "1.1")), versions)[0]) == 3
+
+
+def test_lone_surrogates_are_dropped_from_texts_and_replaced_in_ids(tmp_path):
+    path = tmp_path / "both.jsonl"
+    path.write_text(r'{"id": "a\ud800", "summary": "one \udfff", "document": ["x \ud800"]}')
+    assert read_examples(path, path)[0] == [Example("a?", "one ", "one ", "x")]

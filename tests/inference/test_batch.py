@@ -1,5 +1,7 @@
 import io
 import json
+import math
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import BartForConditionalGeneration
+from safetensors.torch import save_file
+from transformers import BartConfig, BartForConditionalGeneration
 
 from summarizer.cli import main
+from summarizer.data.encoding import SourceEncoder
 from summarizer.files import InputError
 from summarizer.inference import summarizer as summarizer_module
 from summarizer.inference.batch import BatchOptions, summarize_files
@@ -225,3 +229,71 @@ def test_max_documents_takes_the_first_ones(papers, options):
     report = summarize_files(["papers"], "first.jsonl", replace(options, max_documents=3))
     assert sum(report.counts.values()) == 3
     assert records("first.jsonl") == records("all.jsonl")[:3]
+
+
+def test_a_document_that_the_tokenizer_cannot_take_fails_alone(papers, options, documents, monkeypatch):
+    encode = SourceEncoder.encode
+
+    def failing(self, document):
+        return encode(self, document if document != documents[1] else 1 / 0)
+
+    monkeypatch.setattr(SourceEncoder, "encode", failing)
+    report = summarize_files(["papers"], "out.jsonl", options)
+    assert dict(report.counts) == {"ok": 4, "empty": 1, "failed": 2}
+    assert records("out.jsonl")[1]["error"] == "ZeroDivisionError: division by zero"
+
+
+def test_a_file_without_rows_holds_no_documents(papers, options):
+    Path("header.csv").write_text("id,text\n")
+    assert summarize_files(["header.csv"], "out.jsonl", options).lines() == ["no documents in what was given"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"cut"), "weights cannot be loaded"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer cannot be loaded"),
+        (lambda folder: (folder / "generation_config.json").write_text("{"), "generation_config.json is not valid"),
+        (lambda folder: (folder / "config.json").write_text("[]"), "cannot be loaded"),
+        (lambda folder: save_file({"x": torch.ones(1)}, folder / "model.safetensors"), "weights lack"),
+        (lambda folder: BartConfig.from_pretrained(folder, d_model=16).save_pretrained(folder), "weights lack"),
+    ],
+)
+def test_a_broken_model_folder_is_one_clear_line(tmp_path, model_folder, damage, message):
+    folder = shutil.copytree(model_folder, tmp_path / "model")
+    damage(folder)
+    with pytest.raises(InputError, match=message) as raised:
+        Summarizer.from_pretrained(str(folder))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_hub_that_is_away_is_asked_once(monkeypatch, caplog):
+    def asked(self, name, timeout):
+        assert timeout <= 10
+        raise ConnectionError
+
+    monkeypatch.setattr(summarizer_module.HfApi, "model_info", asked)
+    with pytest.raises(InputError, match="hub cannot be reached"):
+        Summarizer.from_pretrained("nobody/no-such-model")
+    assert not caplog.records
+
+
+def test_python_gets_what_files_get_and_errors_for_what_is_no_text(papers, options, documents):
+    summarizer = Summarizer.from_pretrained(options.model, "cpu", "float32")
+    texts = ["", " \n", documents[0], f"{documents[0]}\x00", f"{documents[0]} \ud800"]
+    Path("rows.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    summarize_files(["rows.jsonl"], "out.jsonl", options)
+    found = summarizer.summarize(text for text in texts)
+    assert [(each.status, each.text, each.source_tokens) for each in found] == [
+        (record["status"], record["summary"], record["source_tokens"]) for record in records("out.jsonl")
+    ]
+    for wrong, message in (("text", "not one str"), (5, "not one int"), ([None], "text 0 is no str, but NoneType")):
+        with pytest.raises(TypeError, match=message):
+            summarizer.summarize(wrong)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", ["temperature", "top_p", "length_penalty"])
+def test_numbers_that_are_none_are_refused(name, value):
+    with pytest.raises(InputError, match=f"{name} must be a finite number"):
+        SummarySettings(**{name: value})

@@ -1,10 +1,13 @@
+import json
 from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from summarizer.inference.output import JsonlSink, SummaryRecord, TextNames
+from summarizer.files import InputError
+from summarizer.inference.names import TextNames
+from summarizer.inference.output import FolderSink, JsonlSink, SummaryRecord, titled_summary
 from summarizer.inference.sources import InputDocument
 
 
@@ -87,3 +90,70 @@ def test_nothing_is_taken_over_under_other_settings_or_for_another_text(tmp_path
     headless = JsonlSink(tmp_path / "out.jsonl", {"a": 1})
     assert headless.earlier(0, DOCUMENTS[0]) is None
     headless.close()
+
+
+def test_text_files_stay_apart_from_what_stands_beside_them_and_from_devices():
+    ids = [
+        "summaries.jsonl.part/y",
+        "SUMMARIES.jsonl/x",
+        "summaries.run.json/x",
+        "con",
+        "a/NUL.md",
+        "\u00e9",
+        "e\u0301",
+    ]
+    names = TextNames()
+    assert [names.of(name) for name in ids] == [
+        "summaries.jsonl.part_y.txt", "SUMMARIES.jsonl_x.txt", "summaries.run.json_x.txt", "_con.txt", "a/_NUL.md.txt",
+        "\u00e9.txt", "e\u0301#2.txt",
+    ]  # fmt: skip
+
+
+def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
+    (tmp_path / "a.txt").mkdir()
+    sink = FolderSink(tmp_path, {})
+    for position in (0, 1):
+        sink.earlier(position, DOCUMENTS[position])
+    written = [sink.write(position, DOCUMENTS[position], record("ab"[position])) for position in (0, 1)]
+    sink.finish()
+    assert [(each.status, each.summary) for each in written] == [("failed", None), ("ok", "Summary of b")]
+    assert "a.txt" in str(written[0].error)
+    assert (tmp_path / "b.txt").read_text() == "Summary of b\n"
+
+
+def test_what_is_begun_anew_is_said(tmp_path):
+    said = []
+    path = tmp_path / "out.jsonl"
+    sink = JsonlSink(path, {"a": 1}, said.append)
+    sink.write(0, DOCUMENTS[0], record("a"))
+    sink.close()
+    JsonlSink(path, {"a": 1}, said.append).close()
+    assert not said
+    JsonlSink(path, {"a": 2}, said.append).finish()
+    assert "other settings; begun anew" in said[0]
+    JsonlSink(path, {"a": 2}, said.append).close()
+    assert said[1:] == [f"{path} is finished already; made anew"]
+
+
+def test_a_second_run_on_the_same_output_is_refused_until_the_first_ends(tmp_path):
+    pytest.importorskip("fcntl")
+    first = JsonlSink(tmp_path / "out.jsonl", {"a": 1})
+    first.write(0, DOCUMENTS[0], record("a"))
+    for settings in ({"a": 1}, {"a": 2}):
+        with pytest.raises(InputError, match="another run is writing it"):
+            JsonlSink(tmp_path / "out.jsonl", settings)
+    first.finish()
+    JsonlSink(tmp_path / "out.jsonl", {"a": 1}).close()
+    assert (tmp_path / "out.jsonl").read_text() == record("a").to_json() + "\n"
+
+
+def test_a_lone_surrogate_in_a_record_is_written_as_json_writes_it(tmp_path):
+    sink = JsonlSink(tmp_path / "out.jsonl", {})
+    sink.write(0, DOCUMENTS[0], record("a\ud800"))
+    sink.finish()
+    assert json.loads((tmp_path / "out.jsonl").read_text())["id"] == "a\ud800"
+
+
+def test_people_see_titles_without_control_characters():
+    assert titled_summary(record("a\x1b[2J")) == "== a[2J ==\nSummary of a\x1b[2J\n"
+    assert titled_summary(record("a", "failed")) == "== a ==\n(failed)\n"

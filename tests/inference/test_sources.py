@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from summarizer.files import InputError
+from summarizer.inference import sources
 from summarizer.inference.sources import count_documents, find_inputs, read_inputs
 
 
@@ -109,6 +110,7 @@ def test_rows_that_cannot_be_used_are_documents_with_an_error(tmp_path):
     assert [document.id for document in documents] == ["a", "rows.jsonl:2", "c", "d", "e", "a#2"]
     assert [bool(document.error) for document in documents] == [False, True, True, True, False, False]
     assert (documents[4].text, documents[5].text) == ("", "again")
+    assert documents[2].error.startswith("no column")  # its place is told by id and path
     assert "--document-column" in documents[2].error
 
 
@@ -136,3 +138,24 @@ def test_a_file_name_that_is_no_text_is_read(tmp_path):
         file.write("Text")
     (document,) = read_inputs(find_inputs([str(tmp_path)], None))
     assert (document.id, document.text) == ("caf?.txt", "Text")
+
+
+def test_whatever_reading_a_file_raises_concerns_that_file_only(folder, monkeypatch):
+    def fail(path):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(sources, "read_document", fail)
+    documents = list(read_inputs(find_inputs(["papers/a.md", "papers/sub/rows.jsonl"], None)))
+    assert [document.error for document in documents] == ["RecursionError: too deep", None, None]
+
+
+def test_a_text_in_the_place_of_a_file_name_is_an_input_error():
+    with pytest.raises(InputError, match="too long"):
+        find_inputs(["word " * 1000], None)
+
+
+def test_many_rows_of_the_same_id_are_told_apart_in_no_time(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,text\n" + "x,t\n" * 20_000)
+    found = ids(tmp_path / "rows.csv")
+    assert found[:3] == ["x", "x#2", "x#3"]
+    assert len(set(found)) == 20_000

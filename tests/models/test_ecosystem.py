@@ -27,8 +27,9 @@ def gradients(model, batch):
 
 @pytest.mark.parametrize("reentrant", [None, False, True])
 @pytest.mark.parametrize("share_encoder_layers", [False, True])
-def test_gradient_checkpointing_changes_neither_loss_nor_gradients(batch, share_encoder_layers, reentrant):
-    model = tiny_model(share_encoder_layers=share_encoder_layers, **OPTIONS).double().train()
+@pytest.mark.parametrize("mixer", sorted(MIXERS))
+def test_gradient_checkpointing_changes_neither_loss_nor_gradients(batch, mixer, share_encoder_layers, reentrant):
+    model = tiny_model(mixer=mixer, share_encoder_layers=share_encoder_layers, **OPTIONS).double().train()
     expected = gradients(model, batch)
     model.activation_checkpointing_enable(None if reentrant is None else {"use_reentrant": reentrant})
     assert model.is_activation_checkpointing
@@ -149,7 +150,7 @@ def test_a_lora_is_trained_saved_and_loaded_by_peft(tmp_path, batch, mixer, targ
     model.eval()
     logits = model(**batch).logits
     loaded = PeftModel.from_pretrained(tiny_model(mixer=mixer, **OPTIONS), tmp_path).eval()
-    torch.testing.assert_close(loaded(**batch).logits, logits, rtol=0, atol=1e-5)
+    torch.testing.assert_close(loaded(**batch).logits, logits, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(loaded.merge_and_unload()(**batch).logits, logits, rtol=1e-4, atol=1e-4)
     documents = {name: batch[name] for name in ("input_ids", "attention_mask")}
     assert model.generate(**documents, num_beams=2, max_new_tokens=5).shape[0] == len(LENGTHS)

@@ -213,4 +213,11 @@ def test_the_command_writes_everything_and_prints_a_table_without_torch(scored, 
     for shown in ("good", "poor", "oracle", "ROUGE-Lsum", "differs from good", "signature"):
         assert shown in done.stdout
     written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"comparison.json", "comparison.md", "comparison.csv", "rouge.png", "lengths.png"} <= written
+    assert {
+        "comparison.json",
+        "comparison.html",
+        "comparison.md",
+        "comparison.csv",
+        "rouge.png",
+        "lengths.png",
+    } <= written

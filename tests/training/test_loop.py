@@ -12,7 +12,7 @@ import summarizer
 from summarizer.config import load_config
 from summarizer.data.batching import collate, load_shares
 from summarizer.data.preparation import prepare
-from summarizer.files import InputError
+from summarizer.files import InputError, StoppedError
 from summarizer.inference.summarizer import Summarizer
 from summarizer.training import loop, summarization
 from summarizer.training.checkpoint import complete_checkpoints
@@ -77,6 +77,7 @@ def test_a_run_folder_holds_what_it_promises(finished):
     assert [line["step"] for line in metrics] == [1, 2, 3, 3, 4, 5, 6, 6]
     assert set(metrics[0]) == {
         *("step", "loss", "learning_rate", "grad_norm", "source_tokens_per_second", "documents_per_second"),
+        "peak_memory_mb",
     }
     assert set(metrics[3]) == {"step", "validation_loss", "rouge1", "rouge2", "rougeL", "rougeLsum"}
     assert losses_of(finished)[6] < losses_of(finished)[1]
@@ -115,7 +116,7 @@ def test_a_run_stopped_by_a_signal_says_how_to_go_on_and_ends_like_one_never_sto
 ):
     before = signal.getsignal(signal.SIGTERM)
     on_micro_batch(lambda number, *_: signal.raise_signal(signal.SIGTERM) if number == 4 else None)
-    with pytest.raises(TrainingError, match=r"stopped .* after step 2; resume=true goes on from .*step-000002"):
+    with pytest.raises(StoppedError, match=r"stopped after step 2; resume=true goes on from .*step-000002"):
         train(configure())
     assert signal.getsignal(signal.SIGTERM) is before
     monkeypatch.undo()
@@ -245,7 +246,7 @@ def test_the_average_is_validated_and_kept_and_a_stop_does_not_change_it(configu
     overrides = ["training.ema_decay=0.9", "training.rouge_examples=0"]
     straight = train(configure(*overrides, "name=straight", "training.keep_checkpoints=9"))
     on_micro_batch(lambda number, *_: signal.raise_signal(signal.SIGTERM) if number == 4 else None)
-    with pytest.raises(TrainingError, match="stopped"):
+    with pytest.raises(StoppedError, match="stopped"):
         train(configure(*overrides))
     monkeypatch.undo()
     folder = train(configure(*overrides, "resume=true"))
@@ -258,6 +259,30 @@ def test_the_average_is_validated_and_kept_and_a_stop_does_not_change_it(configu
     )
     for name, value in last.items():
         assert torch.equal(value, averaged[name])
+
+
+def test_a_budget_in_minutes_ends_training_validated_and_saved(configure):
+    folder = train(configure("training.max_minutes=1e-6", "training.rouge_examples=0"))
+    assert [line["step"] for line in metrics_of(folder)] == [1, 1]
+    assert (folder / "last").is_dir()
+    assert (folder / "best").is_dir()
+    state = json.loads((folder / "checkpoints/step-000001/state.json").read_text(encoding="utf-8"))
+    assert 0 < state["seconds"] < 60
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_no_run(configure, capsys):
+    folder = train(configure("data.max_source_tokens=40"), dry_run=True)
+    said = capsys.readouterr().err
+    assert not folder.exists()
+    for part in (
+        "25 pairs",
+        "truncated sources: ",
+        "51,105 parameters",
+        "steps an epoch",
+        "% padding",
+        "about 0 h 0 min of training",
+    ):
+        assert part in said
 
 
 def test_failures_of_validation_summaries_are_said(configure, monkeypatch, capsys):

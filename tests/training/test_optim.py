@@ -58,3 +58,10 @@ def test_frozen_parameters_are_left_out_and_the_rate_reaches_every_group():
     set_learning_rate(optimizer, 0.5)
     assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.5]
     assert not any(model.lm_head.weight is p for group in optimizer.param_groups for p in group["params"])
+
+
+def test_under_a_budget_in_minutes_cosine_ends_with_the_time_or_the_steps_whichever_is_first():
+    config = TrainingConfig(steps=1000, warmup_steps=0, max_minutes=10, min_learning_rate_ratio=0.1, learning_rate=1.0)
+    assert learning_rate_at(10, config, seconds=300) == pytest.approx(0.1 + 0.9 * 0.5)
+    assert learning_rate_at(10, config, seconds=600) == pytest.approx(0.1)
+    assert learning_rate_at(999, config, seconds=6) == learning_rate_at(999, config)

@@ -12,9 +12,11 @@ from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from transformers import initialization as init
 
 from summarizer.models.mixers.full import softmax_over_tokens
+from summarizer.models.mixers.options import check_at_least, check_choice
 from summarizer.models.precision import at_least_float32
 
 Interaction = Literal["product", "add", "concat"]
@@ -39,6 +41,46 @@ class Stage:
             shift = None if shift is None else shift[:, None]
         gated = pre_gate if gate is None else gate * pre_gate
         return gated if shift is None else gated + shift
+
+
+class ScoreVectors(nn.ParameterList):
+    """w_α, w_β, …: [h, d_h] or [h, d] a stage; a bias would drop out of the softmax.
+
+    A module of its own, since transformers initialises what a checkpoint lacks by the module that holds it.
+    """
+
+    def reset_parameters(self) -> None:
+        """Scores of the size of a token's features."""
+        for vectors in self:
+            init.normal_(vectors, std=vectors.shape[-1] ** -0.5)
+
+
+class AttentionPooling(torch.autograd.Function):
+    """(x [B, N, d], score map M [B, h, d], mask [B, N]) → softmax over tokens of (M xᵀ), times x, [B, h, d].
+
+    Its backward makes one N × d tensor, by a thin product, where autograd would make two and add them.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden_states: Tensor, score_map: Tensor, mask: Tensor) -> Tensor:
+        """The weights are at least float32; the result has the products' dtype."""
+        weights = softmax_over_tokens(torch.bmm(score_map, hidden_states.transpose(1, 2)), mask)
+        ctx.save_for_backward(hidden_states, score_map, weights)
+        return torch.bmm(weights.to(hidden_states.dtype), hidden_states)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:  # pyright: ignore  (as torch documents it)
+        """With weights w and gradient g of the result: ∂s = w ∗ (g xᵀ − Σ w ∗ g xᵀ), ∂M = ∂s x, ∂x = wᵀ g + ∂sᵀ M."""
+        hidden_states, score_map, weights = ctx.saved_tensors
+        dtype = hidden_states.dtype
+        grad = grads[0].to(dtype)
+        grad_weights = torch.bmm(grad, hidden_states.transpose(1, 2)).to(weights.dtype)
+        grad_scores = weights * (grad_weights - (weights * grad_weights).sum(dim=-1, keepdim=True))
+        grad_scores = grad_scores.to(dtype)
+        over_tokens = torch.cat([weights.to(dtype), grad_scores], dim=1)  # [B, 2 h, N]
+        grad_hidden = torch.bmm(over_tokens.transpose(1, 2), torch.cat([grad, score_map.to(dtype)], dim=1))
+        return grad_hidden, torch.bmm(grad_scores, hidden_states).to(score_map.dtype), None
 
 
 class Fastformer(nn.Module):
@@ -69,11 +111,10 @@ class Fastformer(nn.Module):
         output_projection: bool = False,
     ) -> None:
         super().__init__()
-        _check_choice("scores", scores, get_args(Scores))
-        _check_choice("interaction", interaction, get_args(Interaction))
-        _check_choice("pooling", pooling, get_args(Pooling))
-        if num_stages < 1:
-            raise ValueError(f"num_stages={num_stages} must be at least 1")
+        check_choice("scores", scores, get_args(Scores))
+        check_choice("interaction", interaction, get_args(Interaction))
+        check_choice("pooling", pooling, get_args(Pooling))
+        check_at_least(1, num_stages=num_stages)
         self.num_heads = num_heads
         self.head_size = d_model // num_heads
         self.scores_from_all = scores == "all"
@@ -88,7 +129,7 @@ class Fastformer(nn.Module):
         self.keys = nn.ModuleList(projection() for _ in range(num_stages - 1))
         self.value = None if share_query_value else projection()
         score_inputs = d_model if self.scores_from_all else self.head_size
-        self.score_vectors = nn.ParameterList()  # w_α, w_β, …: [h, d_h] or [h, d]; a bias would drop out of the softmax
+        self.score_vectors = ScoreVectors()
         if not self.mean_pooling:
             self.score_vectors.extend(torch.empty(num_heads, score_inputs) for _ in range(num_stages))
         self.combine = nn.ModuleList()  # concat: U_k x + U_g g + c, one for each meeting of a global with the tokens
@@ -96,12 +137,7 @@ class Fastformer(nn.Module):
             self.combine.extend(nn.Linear(2 * d_model, d_model) for _ in range(num_stages))
         self.transform = nn.Linear(d_model, d_model)  # W_r
         self.output = nn.Linear(d_model, d_model) if output_projection else None
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Initialise the score vectors; transformers initialises the linear maps."""
-        for vectors in self.score_vectors:
-            init.normal_(vectors, std=vectors.shape[-1] ** -0.5)
+        self.score_vectors.reset_parameters()
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool, True = real token → [B, N, d]."""
@@ -144,9 +180,8 @@ class Fastformer(nn.Module):
             pooled = torch.bmm(weights[:, None].to(hidden_states.dtype), hidden_states)
             pooled = pooled.expand(-1, self.num_heads, -1)
         else:
-            scores = torch.matmul(self._score_map(stage, index), hidden_states.transpose(1, 2))  # [B, h, N]
-            weights = softmax_over_tokens(scores, mask)
-            pooled = torch.bmm(weights.to(hidden_states.dtype), hidden_states)  # [B, h, d]
+            score_map = self._score_map(stage, index).expand(batch_size, -1, -1)
+            pooled = AttentionPooling.apply(hidden_states, score_map, mask)  # [B, h, d]
         weight = stage.weight.view(self.num_heads, self.head_size, d_model)
         heads = torch.einsum("bhd,hed->bhe", pooled, weight)  # W x̄ by head: the weights sum to 1
         return stage.modulate(heads.reshape(batch_size, d_model) + stage.bias)
@@ -193,8 +228,3 @@ def _linear_map(linear: Any) -> tuple[Tensor, Tensor]:
         bias = linear(torch.zeros_like(identity[:1]))[0]
         weight = (linear(identity) - bias).T
     return weight, bias
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name}='{value}'; choose from {', '.join(choices)}")

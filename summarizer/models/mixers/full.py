@@ -18,13 +18,25 @@ class FullAttention(nn.Module):
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
-        batch_size, length, d_model = hidden_states.shape
-        projected = self.query_key_value(hidden_states).view(batch_size, length, 3, self.num_heads, -1)
-        query, key, value = projected.permute(2, 0, 3, 1, 4)  # each [B, h, N, d_h]
-        # A row without real tokens attends to everything: its output means nothing, but it is finite.
-        visible = mask | ~mask.any(dim=1, keepdim=True)
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=visible[:, None, None, :])
-        return self.output(mixed.transpose(1, 2).reshape(batch_size, length, d_model))
+        query, key, value = split_heads(self.query_key_value(hidden_states), 3, self.num_heads)
+        return self.output(attend_to_all(query, key, value, mask))
+
+
+def split_heads(projected: Tensor, num_parts: int, num_heads: int) -> tuple[Tensor, ...]:
+    """[B, N, num_parts × d], such as queries, keys and values side by side → each [B, N, h, d_h]."""
+    return projected.unflatten(-1, (num_parts, num_heads, -1)).unbind(dim=2)
+
+
+def attend_to_all(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Softmax attention to every real key.
+
+    query [B, Q, h, d_h]; key and value [B, N, h, d_h], mask [B, N] bool → [B, Q, d].
+    """
+    # A row without real tokens attends to everything: its output means nothing, but it is finite.
+    visible = mask | ~mask.any(dim=1, keepdim=True)
+    query, key, value = (part.transpose(1, 2) for part in (query, key, value))
+    mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=visible[:, None, None, :])
+    return mixed.transpose(1, 2).flatten(2)
 
 
 def softmax_over_tokens(scores: Tensor, mask: Tensor) -> Tensor:

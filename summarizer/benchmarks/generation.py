@@ -1,0 +1,232 @@
+"""Summaries per second with beams: what sharing a document among its beams saves, and what beam search itself costs."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationMixin
+
+from summarizer.benchmarks.machine import describe_machine
+from summarizer.benchmarks.memory import MEGABYTE, peak_megabytes
+from summarizer.benchmarks.models import Sizes, check_names, make_inputs, make_seq2seq
+from summarizer.benchmarks.timing import Timing, alternating, timed, wait_for
+from summarizer.inference.summarizer import choose_device
+from summarizer.memory import keep_freed_memory
+from summarizer.models import FastformerSummarizerForConditionalGeneration
+from summarizer.progress import WorkProgress
+
+OURS, SYSTEMS = "fastformer", ("fastformer", "expanded", "led")
+BLOCKED_NGRAM = 3
+
+
+@dataclass(frozen=True)
+class GenerationSettings:
+    """What is measured; every system writes exactly `new_tokens` a summary, so that all do the same work."""
+
+    lengths: list[int]
+    num_beams: list[int]
+    batch_sizes: list[int]
+    systems: list[str] = field(default_factory=lambda: list(SYSTEMS))
+    new_tokens: int = 64
+    dtype: str = "float32"
+    sizes: Sizes = field(default_factory=Sizes)
+    repeats: int = 3
+    max_seconds: float = 120.0
+    memory: bool = True
+    device: str = "auto"
+
+
+class ExpandedSummarizer(FastformerSummarizerForConditionalGeneration):
+    """The naive twin: a copy of the document, with its keys and values, for every beam, as in plain transformers."""
+
+    def _expand_inputs_for_generation(self, **kwargs: Any) -> tuple[Tensor | None, dict[str, Any]]:  # pyright: ignore
+        input_ids, kwargs = GenerationMixin._expand_inputs_for_generation(self, **kwargs)  # pyright: ignore
+        document = self.model.read_document(kwargs["encoder_outputs"], kwargs.get("attention_mask"))
+        self._copy_source(document)
+        return input_ids, {**kwargs, "encoder_outputs": document}
+
+
+class ForwardClock:
+    """While attached, the seconds spent in a model's forward and in its encoder, and what was held of the document."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.device = model, model.device
+        self.seconds: dict[str, list[float]] = {"encoder": [], "model": []}
+        self.document_bytes = 0
+
+    def __enter__(self) -> "ForwardClock":
+        self._handles = []
+        for name, module in (("encoder", self.model.get_encoder()), ("model", self.model)):
+            self._handles.append(module.register_forward_pre_hook(self._start))
+            self._handles.append(module.register_forward_hook(self._stop(name), with_kwargs=True))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def _start(self, *_: object) -> None:
+        wait_for(self.device)
+        self._started = time.perf_counter()
+
+    def _stop(self, name: str) -> Callable[..., None]:
+        def stop(_module: object, _arguments: object, inputs: dict[str, Any], output: Any) -> None:
+            wait_for(self.device)
+            self.seconds[name].append(time.perf_counter() - self._started)
+            if name == "model":
+                self.document_bytes = document_bytes(inputs["encoder_outputs"], output)
+
+        return stop
+
+
+def measure_generation(settings: GenerationSettings) -> dict[str, Any]:
+    """Measure every system for every length, number of beams and batch size. Returns what the JSON file holds."""
+    check_names(settings.systems, list(SYSTEMS))
+    keep_freed_memory()
+    device = choose_device(settings.device)
+    models = {name: _make(name, settings, device) for name in settings.systems}
+    cells = list(product(settings.lengths, settings.num_beams, settings.batch_sizes))
+    turns = (len(models) + (OURS in models)) * (1 + settings.repeats) + len(models) * settings.memory
+    rows = []
+    with WorkProgress("measuring generation", "runs", len(cells) * turns) as progress:
+        for length, num_beams, batch_size in cells:
+            measured = _measure_cell(models, settings, (length, num_beams, batch_size), device, progress.advance)
+            for name, figures in measured.items():
+                row = {"system": name, "length": length, "num_beams": num_beams, "batch_size": batch_size, **figures}
+                row["peak_mb"] = None
+                if settings.memory:
+                    arguments = (name, settings, length, num_beams, batch_size, str(device))
+                    row["peak_mb"] = peak_megabytes(generation_work, *arguments, device=device)
+                    progress.advance()
+                rows.append(row)
+    machine = describe_machine(device)
+    return {"machine": machine, "settings": asdict(settings), "rows": rows, "ratios": ratios(rows)}
+
+
+def generation_work(
+    name: str, settings: GenerationSettings, length: int, num_beams: int, batch_size: int, device_name: str
+) -> Callable[[], object]:
+    """The work that is timed, with a model and inputs of its own; for a process that measures memory."""
+    device = torch.device(device_name)
+    return _work(_make(name, settings, device), name, settings, (length, num_beams, batch_size))
+
+
+def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """How many times faster fastformer is than each system in the same cell, and that system's memory over its."""
+    keys = ("length", "num_beams", "batch_size")
+    ours = {tuple(row[key] for key in keys): row for row in rows if row["system"] == OURS}
+    compared = []
+    for row in rows:
+        own = ours.get(tuple(row[key] for key in keys))
+        if own is None or row is own:
+            continue
+        figures = {
+            "speed": own["documents_per_second"] / row["documents_per_second"],
+            "step_ms": row["step_ms"] / own["step_ms"],
+            "document_mb": row["document_mb"] / own["document_mb"],
+            "peak_mb": row["peak_mb"] / own["peak_mb"] if own["peak_mb"] else None,
+        }
+        compared.append({"system": row["system"], **{key: row[key] for key in keys}, **figures})
+    return compared
+
+
+def document_bytes(document: Any, output: Any) -> int:
+    """Bytes held of a batch's documents while decoding: hidden states, cross-attention's keys and values, copy keys."""
+    tensors = [document.last_hidden_state]
+    for read in getattr(document, "cross_attention", None) or []:
+        tensors += [read.keys, read.values]
+    if (copy_source := getattr(document, "copy_source", None)) is not None:
+        tensors.append(copy_source.keys)
+    cache = getattr(output, "cache", None)
+    for layer in cache.cross_attention_cache.layers if cache is not None else []:
+        if layer.keys is not None:
+            tensors += [layer.keys, layer.values]
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def _make(name: str, settings: GenerationSettings, device: torch.device) -> Any:
+    model = make_seq2seq("led" if name == "led" else OURS, settings.sizes, max(settings.lengths))
+    if name == "expanded":
+        model.__class__ = ExpandedSummarizer  # the same weights
+    return model.to(device=device, dtype=getattr(torch, settings.dtype))
+
+
+def _work(
+    model: Any, name: str, settings: GenerationSettings, cell: tuple[int, int, int], **options: Any
+) -> Callable[[], Tensor]:
+    length, num_beams, batch_size = cell
+    inputs = make_inputs(name, batch_size, length, settings.sizes.vocab_size, model.device)
+    count = settings.new_tokens
+
+    def run() -> Tensor:
+        return model.generate(
+            **inputs, num_beams=num_beams, max_new_tokens=count, min_new_tokens=count, do_sample=False, **options
+        )
+
+    return run
+
+
+def _measure_cell(
+    models: dict[str, Any],
+    settings: GenerationSettings,
+    cell: tuple[int, int, int],
+    device: torch.device,
+    advance: Callable[[], None],
+) -> dict[str, dict[str, float | int | None]]:
+    """The figures of each system in one cell; all of them, and ours with n-gram blocking, in turns."""
+    runs, details = {}, {}
+    variants = [(name, name, {}) for name in models]
+    if OURS in models:
+        variants.append(("blocking", OURS, {"no_repeat_ngram_size": BLOCKED_NGRAM}))
+    for variant, name, options in variants:
+        details[variant] = []
+        work = _work(models[name], name, settings, cell, **options)
+        runs[variant] = _clocked(models[name], work, details[variant], device)
+    timings = alternating(runs, settings.repeats, device, settings.max_seconds, advance)
+    figures = {name: _figures(timings[name], details[name], settings, cell) for name in models}
+    for name in models:
+        own = figures[name]["beam_ms"]
+        figures[name]["blocking_ms"] = None
+        if name == OURS and own is not None:
+            blocked = _figures(timings["blocking"], details["blocking"], settings, cell)["beam_ms"]
+            figures[name]["blocking_ms"] = blocked - own if blocked is not None else None
+    return figures
+
+
+def _clocked(
+    model: Any, work: Callable[[], object], details: list[dict[str, float]], device: torch.device
+) -> Callable[[], None]:
+    """The work under a ForwardClock, whose readings go to `details`, one for each run."""
+
+    def run() -> None:
+        with ForwardClock(model) as clock:
+            whole = timed(work, device)
+        encoder, forwards = sum(clock.seconds["encoder"]), sum(clock.seconds["model"])
+        details.append(
+            {"decoding": whole - encoder, "search": whole - encoder - forwards, "bytes": clock.document_bytes}
+        )
+
+    return run
+
+
+def _figures(
+    timing: Timing, details: list[dict[str, float]], settings: GenerationSettings, cell: tuple[int, int, int]
+) -> dict[str, float | int | None]:
+    _, _, batch_size = cell
+    counted = details[-timing.repeats :]  # without the warm-up
+
+    def per_step(name: str) -> float:
+        return 1000 * median(reading[name] for reading in counted) / settings.new_tokens
+
+    return {
+        "documents_per_second": batch_size / timing.seconds,
+        "step_ms": per_step("decoding"),
+        "beam_ms": per_step("search"),
+        "document_mb": counted[-1]["bytes"] / MEGABYTE,
+        "repeats": timing.repeats,
+    }

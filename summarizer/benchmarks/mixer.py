@@ -1,0 +1,115 @@
+"""The Fastformer as it is computed, folded into one matrix a document, against the paper's equations as they stand."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from summarizer.benchmarks.machine import describe_machine
+from summarizer.benchmarks.memory import peak_megabytes
+from summarizer.benchmarks.timing import alternating
+from summarizer.inference.summarizer import choose_device
+from summarizer.memory import keep_freed_memory
+from summarizer.models.mixers.fastformer import Fastformer
+from summarizer.models.precision import at_least_float32
+from summarizer.progress import WorkProgress
+
+FOLDED, LITERAL = "folded", "literal"
+FORWARD, BACKWARD = "forward", "forward_backward"
+
+
+@dataclass(frozen=True)
+class MixerSettings:
+    """One token mixing alone."""
+
+    length: int = 16_384
+    d_model: int = 512
+    heads: int = 8
+    batch_size: int = 1
+    dtype: str = "float32"
+    repeats: int = 5
+    memory: bool = True
+    device: str = "auto"
+
+
+class LiteralFastformer(nn.Module):
+    """Equations 2 to 6 of arXiv 2108.09084 on N × d tensors, with the parameters of a Fastformer of default options."""
+
+    def __init__(self, fastformer: Fastformer) -> None:
+        super().__init__()
+        self.fastformer = fastformer
+
+    def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
+        """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
+        queries = self.fastformer.query(hidden_states)
+        keys = self.fastformer.keys[0](hidden_states)
+        keys_in_context = self._pool(queries, mask, 0) * keys
+        values_in_context = self._pool(keys_in_context, mask, 1) * queries
+        return self.fastformer.transform(values_in_context) + queries
+
+    def _pool(self, tokens: Tensor, mask: Tensor, stage: int) -> Tensor:
+        """tokens [B, N, d] → their weighted mean by heads, [B, 1, d]."""
+        heads = tokens.unflatten(-1, (self.fastformer.num_heads, -1))  # [B, N, h, d_h]
+        scores = (heads * self.fastformer.score_vectors[stage]).sum(dim=-1) * self.fastformer.head_size**-0.5
+        scores = at_least_float32(scores).masked_fill(~mask[..., None], torch.finfo(torch.float32).min)
+        weights = scores.softmax(dim=1).to(tokens.dtype)
+        return (weights[..., None] * heads).sum(dim=1, keepdim=True).flatten(-2)
+
+
+def measure_mixer(settings: MixerSettings) -> dict[str, Any]:
+    """Time and memory of both forms, and by how much their outputs differ. Returns what the JSON file holds."""
+    keep_freed_memory()
+    device = choose_device(settings.device)
+    folded, hidden_states, mask = _make(settings, device)
+    forms = {FOLDED: folded, LITERAL: LiteralFastformer(folded)}
+    keys = [(form, direction) for direction in (FORWARD, BACKWARD) for form in forms]
+    with WorkProgress("measuring the mixer", "runs", len(keys) * (1 + settings.repeats + settings.memory)) as progress:
+        runs = {(form, direction): _work(forms[form], hidden_states, mask, direction) for form, direction in keys}
+        timings = alternating(runs, settings.repeats, device, advance=progress.advance)
+        rows = {form: {f"{direction}_ms": timings[form, direction].milliseconds for direction in (FORWARD, BACKWARD)}
+                for form in forms}  # fmt: skip
+        for form, direction in keys if settings.memory else []:
+            arguments = (settings, form, direction, str(device))
+            rows[form][f"{direction}_peak_mb"] = peak_megabytes(mixer_work, *arguments, device=device)
+            progress.advance()
+    with torch.no_grad():
+        outputs = [form(hidden_states, mask) for form in forms.values()]
+    return {
+        "machine": describe_machine(device),
+        "settings": asdict(settings),
+        "rows": [{"form": form, **figures} for form, figures in rows.items()],
+        "ratios": {name: rows[LITERAL][name] / rows[FOLDED][name] for name in rows[FOLDED] if rows[FOLDED][name]},
+        "difference": float((outputs[0] - outputs[1]).abs().max()),
+    }
+
+
+def mixer_work(settings: MixerSettings, form: str, direction: str, device_name: str) -> Callable[[], object]:
+    """The work that is timed, with parameters and inputs of its own; for a process that measures memory."""
+    folded, hidden_states, mask = _make(settings, torch.device(device_name))
+    return _work(folded if form == FOLDED else LiteralFastformer(folded), hidden_states, mask, direction)
+
+
+def _make(settings: MixerSettings, device: torch.device) -> tuple[Fastformer, Tensor, Tensor]:
+    torch.manual_seed(0)
+    options: Any = {"device": device, "dtype": getattr(torch, settings.dtype)}
+    hidden_states = torch.randn(settings.batch_size, settings.length, settings.d_model).to(**options)
+    mask = torch.ones(hidden_states.shape[:2], dtype=torch.bool, device=device)
+    folded = Fastformer(settings.d_model, settings.heads).to(**options)
+    return folded, hidden_states.requires_grad_(), mask
+
+
+def _work(mixer: nn.Module, hidden_states: Tensor, mask: Tensor, direction: str) -> Callable[[], object]:
+    grad = torch.ones_like(hidden_states)
+
+    def forward() -> None:
+        with torch.no_grad():
+            mixer(hidden_states, mask)
+
+    def forward_backward() -> None:
+        mixer(hidden_states, mask).backward(grad)
+        mixer.zero_grad(set_to_none=True)
+        hidden_states.grad = None
+
+    return forward if direction == FORWARD else forward_backward

@@ -1,0 +1,99 @@
+"""Examples per second of the evaluation, over processes, against plain rouge-score; the scores must be equal."""
+
+import random
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from rouge_score.rouge_scorer import RougeScorer
+
+from summarizer.benchmarks.machine import describe_machine
+from summarizer.benchmarks.timing import alternating
+from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings, Scores, open_map, score_pair
+from summarizer.progress import WorkProgress
+
+PLAIN, OURS = "rouge-score", "summarizer"
+SETTINGS = RougeSettings(split="newline")  # the only split that rouge-score knows
+
+
+@dataclass(frozen=True)
+class RougeBenchmarkSettings:
+    """What is measured: made-up texts of so many words, in sentences of 20, a sentence a line."""
+
+    processes: list[int]
+    examples: int = 200
+    words: int = 200
+    repeats: int = 3
+    seed: int = 1
+
+
+def measure_rouge(settings: RougeBenchmarkSettings) -> dict[str, Any]:
+    """Score the same pairs with rouge-score and with ours. Returns what the JSON file holds.
+
+    Processes are started before the clock is: in an evaluation of any size their start does not count.
+    """
+    pairs = make_pairs(settings)
+    found: dict[tuple[str, int], list[Scores]] = {}
+    device = torch.device("cpu")
+    systems = [(PLAIN, 1), *((OURS, processes) for processes in settings.processes)]
+    with ExitStack() as stack, WorkProgress("scoring", "runs", len(systems) * (1 + settings.repeats)) as progress:
+        runs: dict[tuple[str, int], Callable[[], object]] = {
+            (PLAIN, 1): partial(_keep, found, (PLAIN, 1), map, _plain, pairs)
+        }
+        for processes in settings.processes:
+            map_pairs = stack.enter_context(open_map(processes))
+            runs[OURS, processes] = partial(_keep, found, (OURS, processes), map_pairs, _ours, pairs)
+        timings = alternating(runs, settings.repeats, device, advance=progress.advance)
+    speeds = {system: settings.examples / timings[system].seconds for system in systems}
+    rows = [
+        {"system": name, "processes": processes, "examples_per_second": speeds[name, processes],
+         "speed": speeds[name, processes] / speeds[PLAIN, 1]}
+        for name, processes in systems
+    ]  # fmt: skip
+    return {
+        "machine": describe_machine(device),
+        "settings": asdict(settings),
+        "rows": rows,
+        "equal": all(scores == found[PLAIN, 1] for scores in found.values()),
+    }
+
+
+def make_pairs(settings: RougeBenchmarkSettings) -> list[tuple[str, str]]:
+    """Predictions and references of made-up English-like words, the frequent ones often, with shared sentences."""
+    generator = random.Random(settings.seed)
+    syllables = ["ba", "co", "di", "fe", "gu", "lin", "mor", "nes", "per", "sta", "tion", "ing", "ed", "s"]
+    vocabulary = ["".join(generator.choices(syllables, k=generator.randint(1, 4))) for _ in range(5000)]
+    weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
+
+    def sentence() -> str:
+        return " ".join(generator.choices(vocabulary, weights, k=20)) + "."
+
+    def pair() -> tuple[str, str]:
+        reference = [sentence() for _ in range(max(1, settings.words // 20))]
+        prediction = [line if generator.random() < 0.2 else sentence() for line in reference]
+        generator.shuffle(prediction)
+        return "\n".join(prediction), "\n".join(reference)
+
+    return [pair() for _ in range(settings.examples)]
+
+
+def _keep(
+    found: dict[tuple[str, int], list[Scores]],
+    system: tuple[str, int],
+    map_pairs: Callable[..., Any],
+    score: Callable[[tuple[str, str]], Scores],
+    pairs: list[tuple[str, str]],
+) -> None:
+    found[system] = list(map_pairs(score, pairs))
+
+
+def _ours(pair: tuple[str, str]) -> Scores:
+    return score_pair(*pair, SETTINGS)
+
+
+def _plain(pair: tuple[str, str]) -> Scores:
+    prediction, reference = pair
+    return RougeScorer(list(ROUGE_TYPES), use_stemmer=SETTINGS.stemmer).score(reference, prediction)

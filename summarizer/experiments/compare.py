@@ -1,0 +1,65 @@
+"""Configurations → runs → one table, comparison.json, comparison.md and a picture of the validation losses."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from summarizer import __version__
+from summarizer.benchmarks.machine import describe_machine
+from summarizer.experiments.runs import Comparison, run_all
+from summarizer.experiments.table import markdown, summarize_runs
+from summarizer.files import InputError, write_json, write_whole
+
+
+def compare(
+    configs: list[Path], output: Path, overrides: list[str], seeds: list[int], control: str, launcher: str
+) -> str:
+    """Train and test every configuration, write OUTPUT/comparison.{json,md,png}, and return the table.
+
+    The first configuration is the reference of the differences. Raises InputError for what cannot be compared.
+    """
+    if len(configs) < 2:
+        raise InputError("name at least two configurations")
+    comparison = Comparison(configs, output, overrides, seeds, launcher)
+    results = run_all(comparison, lambda line: print(line, file=sys.stderr))
+    reference = results[0]["name"]
+    has_control = any(result["name"] == control for result in results)
+    rows = summarize_runs(results, reference, control if has_control else None)
+    table = markdown(rows, reference)
+    content = {
+        "version": __version__,
+        "machine": describe_machine(torch.device("cpu" if not torch.cuda.is_available() else "cuda")),
+        "settings": {"reference": reference, "control": control if has_control else None, "seeds": seeds},
+        "overrides": [override for override in overrides if "/" not in override],
+        "signature": results[0].get("signature"),
+        "num_examples": len(next(iter(results[0]["examples"].values()))),
+        "rows": rows,
+        "curves": {
+            f"{result['name']}-seed{result['seed']}": {key: result[key] for key in ("training_loss", "validation")}
+            for result in results
+        },
+    }
+    write_json(output / "comparison.json", content)
+    with write_whole(output / "comparison.md") as file:
+        file.write(table + "\n")
+    _plot(results, output / "comparison.png")
+    return table
+
+
+def _plot(results: Sequence[dict[str, Any]], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for result in results:
+        points = [(line["step"], line["validation_loss"]) for line in result["validation"]]
+        axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=f"{result['name']} ({result['seed']})")
+    axes.set_xlabel("step")
+    axes.set_ylabel("validation loss, nats per label")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small", ncols=2)
+    with write_whole(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)

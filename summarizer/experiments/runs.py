@@ -1,0 +1,203 @@
+"""Training and testing a list of configurations alike: the same data, seeds, budget and test documents for all.
+
+Each run has a folder OUTPUT/NAME-seedN: the run folder of `train`, and result.json once it is tested. What is finished
+is used again; a run that was interrupted goes on.
+"""
+
+import hashlib
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from summarizer.config import RunConfig, load_config, to_yaml
+from summarizer.data.documents import Pair, ReadReport, find_pairs, read_pairs
+from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, examples_path
+from summarizer.files import InputError, write_json, write_whole
+from summarizer.inference.settings import SummarySettings
+from summarizer.inference.summarizer import Summarizer
+from summarizer.training.classification import Classification, accuracy_and_macro_f1
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared and how."""
+
+    configs: list[Path]
+    output: Path
+    overrides: list[str] = field(default_factory=list)  # key=value over every configuration
+    seeds: list[int] = field(default_factory=lambda: [1])
+    launcher: str = ""  # such as "accelerate launch"; empty: this Python
+
+
+def run_all(comparison: Comparison, say: Say) -> list[dict[str, Any]]:
+    """Train and test every configuration with every seed; returns the content of each result.json.
+
+    Raises InputError when a training run fails or is stopped; the same call goes on.
+    """
+    runs = [
+        _configure(path, comparison, seed) for seed in comparison.seeds for path in comparison.configs
+    ]  # every configuration once before the next seed
+    names = [run.name for run in runs]
+    if len(set(names)) < len(names):
+        raise InputError(f"two configurations have the name of one run: {', '.join(sorted(names))}")
+    results = []
+    for number, run in enumerate(runs, start=1):
+        say(f"{number} of {len(runs)}: {run.name}")
+        results.append(_result(run, comparison, say))
+    return results
+
+
+def _configure(path: Path, comparison: Comparison, seed: int) -> RunConfig:
+    overrides = [*comparison.overrides, f"seed={seed}", f"output_dir={comparison.output}", "resume=true"]
+    config = load_config(path, overrides)
+    if not config.data.test:
+        raise InputError(f"{path}: data.test is empty; a comparison needs test documents")
+    return replace(config, name=f"{path.stem}-seed{seed}")
+
+
+def _result(config: RunConfig, comparison: Comparison, say: Say) -> dict[str, Any]:
+    folder = comparison.output / config.name
+    path = folder / "result.json"
+    key = _key(config)
+    if path.is_file():
+        result = json.loads(path.read_text(encoding="utf-8"))
+        if result["key"] != key:
+            raise InputError(f"{folder} holds a run of another configuration; give another output folder")
+        say("  finished before")
+        return result
+    _train(config, comparison)
+    trained = _training_account(folder)
+    model = folder / ("best" if (folder / "best").is_dir() else "last")
+    tested = _test_classifier(config, model) if config.task == "classification" else _test_summarizer(config, model)
+    result = {
+        "name": config.name.rpartition("-seed")[0],
+        "seed": config.seed,
+        "key": key,
+        "config": asdict(config)["model"],
+        **trained,
+        **tested,
+    }
+    write_json(path, result)
+    return result
+
+
+def _key(config: RunConfig) -> str:
+    return hashlib.sha256(to_yaml(replace(config, output_dir="", resume=False)).encode()).hexdigest()[:16]
+
+
+def _train(config: RunConfig, comparison: Comparison) -> None:
+    """In a process of its own: its peak memory is then its own, and nothing that it sets lasts."""
+    path = comparison.output / f"{config.name}.yaml"
+    with write_whole(path) as file:
+        file.write(to_yaml(config))
+    command = comparison.launcher.split() or [sys.executable]
+    run = subprocess.run([*command, "-m", "summarizer.cli", "train", str(path)], check=False)
+    if run.returncode:
+        raise InputError(f"training {config.name} ended with exit status {run.returncode}; the same command goes on")
+
+
+def _training_account(folder: Path) -> dict[str, Any]:
+    """Speed, memory and curves of a run, from its metrics.jsonl."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    steps = [line for line in lines if "source_tokens_per_second" in line]
+    if not steps:
+        raise InputError(f"{folder}: no step was logged")
+    return {
+        "steps": steps[-1]["step"],
+        "training_source_tokens_per_second": statistics.median(line["source_tokens_per_second"] for line in steps),
+        "peak_memory_mb": max((line.get("peak_memory_mb", 0.0) for line in steps), default=None),
+        "training_loss": [[line["step"], line["loss"]] for line in steps if "loss" in line],
+        "validation": [
+            {name: value for name, value in line.items() if name in ("step", "validation_loss", "accuracy", "macro_f1")}
+            for line in lines
+            if "validation_loss" in line
+        ],
+    }
+
+
+def _test_summarizer(config: RunConfig, model: Path) -> dict[str, Any]:
+    """Summarize the test documents and score them, with the generation settings of the model folder."""
+    folder = model.parent / "test"
+    pairs = _test_pairs(config)
+    summarizer = Summarizer.from_pretrained(str(model))
+    settings = SummarySettings(
+        max_source_tokens=config.data.max_source_tokens, tokens_per_batch=config.training.tokens_per_batch
+    )
+    summarizer.summarize([pairs[0].document], settings)  # what a first call sets up is no part of the speed
+    started = time.perf_counter()
+    summaries = summarizer.summarize([pair.document for pair in pairs], settings)
+    seconds = time.perf_counter() - started
+    records = [
+        {"id": pair.id, "summary": summary.text, "status": summary.status, "error": summary.error}
+        for pair, summary in zip(pairs, summaries, strict=True)
+    ]
+    _write_jsonl(folder / "summaries.jsonl", records)
+    references = [{"id": pair.id, "document": pair.document, "summary": pair.target} for pair in pairs]
+    _write_jsonl(folder / "references.jsonl", references)
+    evaluation = evaluate(
+        folder / "summaries.jsonl", folder / "references.jsonl", folder / "scores.json", EvaluationOptions()
+    )
+    per_example = [
+        json.loads(line) for line in examples_path(evaluation.output).read_text(encoding="utf-8").splitlines()
+    ]
+    return {
+        "parameters": summarizer.model.num_parameters(),
+        "documents_per_second": len(pairs) / seconds,
+        "signature": evaluation.signature,
+        "text_measures": evaluation.text_measures,
+        "examples": {
+            metric: [100 * scores[metric]["fmeasure"] for scores in per_example] for metric in evaluation.scores
+        },
+    }
+
+
+def _test_classifier(config: RunConfig, model: Path) -> dict[str, Any]:
+    """Accuracy and macro-F1 on the test documents."""
+    task = Classification(replace(config, pretrained=str(model), model={}))
+    task.prepare("train")  # which names the classes
+    data = task.prepare("test")
+    trained = task.make_model()
+    if data is None:
+        raise InputError("data.test is empty")
+    accelerator = Accelerator(cpu=not torch.accelerator.is_available())
+    started = time.perf_counter()
+    predicted = dict(task.predict(trained.to(accelerator.device), data, accelerator))
+    seconds = time.perf_counter() - started
+    confusion = torch.zeros(len(task.classes), len(task.classes))
+    labels = [label for (label,) in data.rows["labels"]]
+    for index, label in enumerate(labels):
+        confusion[label, predicted[index]] += 1
+    return {
+        "parameters": trained.num_parameters(),
+        "documents_per_second": len(labels) / seconds,
+        "macro_f1": accuracy_and_macro_f1(confusion)["macro_f1"],
+        "examples": {"accuracy": [100.0 * (predicted[index] == label) for index, label in enumerate(labels)]},
+    }
+
+
+def _test_pairs(config: RunConfig) -> list[Pair]:
+    data = config.data
+    pairs: list[Pair] = []
+    for pair in read_pairs(find_pairs(data.test, "test", data.hub_name), data, ReadReport()):
+        if data.max_test_examples is not None and len(pairs) == data.max_test_examples:
+            break
+        pairs.append(pair)
+    if not pairs:
+        raise InputError("data.test holds no pair that can be used")
+    return pairs
+
+
+def _write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
+    with write_whole(path) as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

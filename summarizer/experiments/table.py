@@ -1,0 +1,119 @@
+"""One table of many runs: scores with intervals, differences from a reference, speeds, memory, and the control."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from summarizer.evaluation.statistics import bootstrap_intervals, mean
+
+DEPARTED = 0.05  # nats per token below the control's validation loss, from some step on
+
+
+def summarize_runs(results: Sequence[dict[str, Any]], reference: str, control: str | None) -> list[dict[str, Any]]:
+    """A row a configuration, in the order given: means over seeds, 95 % intervals over documents.
+
+    Each document's score is first averaged over the seeds. `difference` is that from `reference` on the same documents
+    (paired bootstrap). `departs_at` is the first validation after which the loss stays below the control's by DEPARTED.
+    """
+    names = list(dict.fromkeys(result["name"] for result in results))
+    groups = {name: [result for result in results if result["name"] == name] for name in names}
+    scores = {name: _scores(group) for name, group in groups.items()}
+    return [
+        {
+            "name": name,
+            "seeds": [result["seed"] for result in group],
+            "steps": mean([result["steps"] for result in group]),
+            "parameters": group[0]["parameters"],
+            "training_source_tokens_per_second": _mean(group, "training_source_tokens_per_second"),
+            "documents_per_second": _mean(group, "documents_per_second"),
+            "peak_memory_mb": _mean(group, "peak_memory_mb"),
+            "scores": _intervals(scores[name]),
+            "macro_f1": _mean(group, "macro_f1"),
+            "difference": None if name == reference else _differences(scores[name], scores[reference]),
+            "validation_loss": mean([min(line["validation_loss"] for line in run["validation"]) for run in group]),
+            "departs_at": departure(_curve(group), _curve(groups[control])) if control else None,
+        }
+        for name, group in groups.items()
+    ]
+
+
+def departure(curve: dict[int, float], control: dict[int, float]) -> int | None:
+    """The first step from which on `curve` stays DEPARTED below `control`, where both were validated; else None."""
+    first = None
+    for step in sorted(set(curve) & set(control)):
+        if control[step] - curve[step] < DEPARTED:
+            first = None
+        elif first is None:
+            first = step
+    return first
+
+
+def markdown(rows: Sequence[dict[str, Any]], reference: str) -> str:
+    """The table for a page."""
+    metrics = list(rows[0]["scores"])
+    head = [
+        "encoder",
+        *(f"{metric} (95 %)" for metric in metrics),
+        *(["macro-F1"] if rows[0]["macro_f1"] is not None else []),
+        f"{metrics[0]} − {reference}",
+        "validation loss",
+        "leaves the control at",
+        "parameters",
+        "training, tokens/s",
+        "documents/s",
+        "memory, MB",
+    ]
+    lines = [f"| {' | '.join(head)} |", f"|---{'|---:' * (len(head) - 1)}|"]
+    for row in rows:
+        difference = row["difference"]
+        cells = [
+            row["name"],
+            *(_interval(row["scores"][metric]) for metric in metrics),
+            *([f"{row['macro_f1']:.1f}"] if row["macro_f1"] is not None else []),
+            "" if difference is None else _interval(difference[metrics[0]], "+"),
+            f"{row['validation_loss']:.3f}",
+            "–" if row["departs_at"] is None else f"step {row['departs_at']:,}",
+            f"{row['parameters']:,}",
+            f"{row['training_source_tokens_per_second']:,.0f}",
+            "" if row["documents_per_second"] is None else f"{row['documents_per_second']:.2f}",
+            "" if row["peak_memory_mb"] is None else f"{row['peak_memory_mb']:,.0f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _scores(group: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Each metric's scores by document, averaged over seeds."""
+    return {metric: np.mean([run["examples"][metric] for run in group], axis=0) for metric in group[0]["examples"]}
+
+
+def _intervals(scores: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    intervals = bootstrap_intervals(np.stack(list(scores.values()), axis=1))
+    return {
+        metric: {"mean": interval.mean, "low": interval.low, "high": interval.high}
+        for metric, interval in zip(scores, intervals, strict=True)
+    }
+
+
+def _differences(scores: dict[str, np.ndarray], reference: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    return _intervals({metric: scores[metric] - reference[metric] for metric in scores})
+
+
+def _curve(group: Sequence[dict[str, Any]]) -> dict[int, float]:
+    """Validation loss by step, averaged over the seeds that were validated there."""
+    losses: dict[int, list[float]] = {}
+    for run in group:
+        for line in run["validation"]:
+            losses.setdefault(line["step"], []).append(line["validation_loss"])
+    return {step: mean(values) for step, values in losses.items()}
+
+
+def _mean(group: Sequence[dict[str, Any]], key: str) -> float | None:
+    values = [run[key] for run in group if run.get(key) is not None]
+    return math.fsum(values) / len(values) if values else None
+
+
+def _interval(interval: dict[str, float], sign: str = "") -> str:
+    return f"{interval['mean']:{sign}.2f} ({interval['low']:{sign}.2f} – {interval['high']:{sign}.2f})"

@@ -1,0 +1,36 @@
+"""Attention with a kernel in place of the softmax (Katharopoulos et al. 2020, arXiv 2006.16236)."""
+
+import torch
+from torch import Tensor, nn
+
+from summarizer.models.mixers.full import split_heads
+from summarizer.models.precision import at_least_float32
+
+
+class LinearAttention(nn.Module):
+    """out_i = φ(q_i) Σ_j φ(k_j) v_jᵀ / (φ(q_i) · Σ_j φ(k_j)) with φ(x) = elu(x) + 1."""
+
+    def __init__(self, d_model: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.query_key_value = nn.Linear(d_model, 3 * d_model)
+        self.output = nn.Linear(d_model, d_model)
+
+    def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
+        """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
+        projected = self.query_key_value(hidden_states)
+        # The sums over all tokens and their ratio need float32, also under autocast.
+        with torch.autocast(hidden_states.device.type, enabled=False):
+            query, key, value = split_heads(at_least_float32(projected), 3, self.num_heads)
+            visible = mask | ~mask.any(dim=1, keepdim=True)  # a row of padding alone stays finite
+            key = positive_features(key) * visible[..., None, None]
+            query = positive_features(query)
+            state = torch.einsum("bnhe,bnhf->bhef", key, value)
+            normaliser = torch.einsum("bnhe,bhe->bnh", query, key.sum(dim=1)).clamp(min=1e-12)
+            mixed = torch.einsum("bnhe,bhef->bnhf", query, state) / normaliser[..., None]
+        return self.output(mixed.flatten(2).to(projected.dtype))
+
+
+def positive_features(values: Tensor) -> Tensor:
+    """φ(x) = elu(x) + 1, as exp(x) below 0: there the sum would round to 0 in half precision."""
+    return torch.where(values > 0, values + 1, values.clamp(max=0).exp())

@@ -1,0 +1,106 @@
+import json
+
+import pytest
+
+from summarizer.experiments.compare import compare
+from summarizer.experiments.runs import Comparison, run_all
+from summarizer.experiments.table import departure, markdown, summarize_runs
+from summarizer.files import InputError
+from tests.corpus import pair_rows, tiny_tokenizer, write_jsonl
+
+BASE = """
+data: {{train: [{folder}], validation: [{folder}], test: [{folder}], tokenizer: {folder}/tokenizer,
+       cache_dir: {folder}/cache, max_target_tokens: 20, max_test_examples: 5}}
+model: {{d_model: 32, encoder_layers: 1, decoder_layers: 1, encoder_attention_heads: 4, decoder_attention_heads: 4,
+        encoder_ffn_dim: 32, decoder_ffn_dim: 32}}
+training: {{steps: 4, tokens_per_batch: 300, warmup_steps: 1, log_every: 2, validate_every: 2, save_every: 2,
+           rouge_examples: 0, trackers: []}}
+generation: {{num_beams: 1, max_summary_tokens: 6}}
+"""
+VARIANTS = {"fastformer": "{}", "no_mixing": "{mixer: none}"}
+
+
+@pytest.fixture
+def configs(tmp_path):
+    for seed, split in enumerate(("train", "validation", "test")):
+        rows = [{**row, "label": str(number % 2)} for number, row in enumerate(pair_rows(12, seed=seed))]
+        write_jsonl(tmp_path / f"{split}.jsonl", rows)
+    tiny_tokenizer().save_pretrained(tmp_path / "tokenizer")
+    (tmp_path / "base.yaml").write_text(BASE.format(folder=tmp_path), encoding="utf-8")
+    for name, model in VARIANTS.items():
+        (tmp_path / f"{name}.yaml").write_text(f"base: base.yaml\nmodel: {model}\n", encoding="utf-8")
+    return [tmp_path / f"{name}.yaml" for name in VARIANTS]
+
+
+def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capfd):
+    output = tmp_path / "out"
+    table = compare(configs, output, [], [1, 2], "no_mixing", "")
+    assert table.splitlines()[0].startswith("| encoder | rouge1 (95 %) | rouge2 (95 %) | rougeL (95 %)")
+    assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == ["| fastformer", "| no_mixing"]
+    content = json.loads((output / "comparison.json").read_text(encoding="utf-8"))
+    first, second = content["rows"]
+    assert content["num_examples"] == 5
+    assert first["seeds"] == [1, 2]
+    assert first["difference"] is None
+    assert second["difference"]["rouge1"]["mean"] == pytest.approx(
+        second["scores"]["rouge1"]["mean"] - first["scores"]["rouge1"]["mean"]
+    )
+    assert first["parameters"] != second["parameters"]
+    assert len(content["curves"]) == 4
+    assert (output / "comparison.md").read_text(encoding="utf-8") == table + "\n"
+    assert (output / "comparison.png").stat().st_size > 5000
+
+    written = (output / "fastformer-seed1/last/model.safetensors").stat().st_mtime_ns
+    (output / "no_mixing-seed2/result.json").unlink()  # stopped between training and testing
+    capfd.readouterr()
+    assert compare(configs, output, [], [1, 2], "no_mixing", "").splitlines()[:2] == table.splitlines()[:2]
+    said = capfd.readouterr().err
+    assert said.count("finished before") == 3
+    assert "nothing is left to do" in said
+    assert (output / "fastformer-seed1/last/model.safetensors").stat().st_mtime_ns == written
+    with pytest.raises(InputError, match="fastformer-seed1 holds a run of another configuration"):
+        compare(configs, output, ["training.learning_rate=0.5"], [1], "no_mixing", "")
+
+
+def test_classifiers_are_compared_by_accuracy_and_macro_f1(configs, tmp_path):
+    table = compare(configs, tmp_path / "out", ["task=classification"], [1], "no_mixing", "")
+    head, _, first, _ = table.splitlines()
+    assert head.startswith("| encoder | accuracy (95 %) | macro-F1 |")
+    row = json.loads((tmp_path / "out/comparison.json").read_text(encoding="utf-8"))["rows"][0]
+    assert first.startswith(f"| fastformer | {row['scores']['accuracy']['mean']:.2f} (")
+    assert 0 <= row["macro_f1"] <= 100
+
+
+def test_what_cannot_be_compared_is_one_line(configs, tmp_path):
+    with pytest.raises(InputError, match="name at least two"):
+        compare(configs[:1], tmp_path / "out", [], [1], "no_mixing", "")
+    with pytest.raises(InputError, match=r"data.test is empty"):
+        run_all(Comparison(configs, tmp_path / "out", ["data.test=[]"]), print)
+    with pytest.raises(
+        InputError, match=r"training fastformer-seed1 ended with exit status 1; the same command goes on"
+    ):
+        run_all(Comparison(configs, tmp_path / "out", ["model.mixer=nothing"]), print)
+
+
+def test_a_run_departs_from_the_control_where_its_loss_stays_below():
+    control = {100: 5.0, 200: 4.0, 300: 3.5, 400: 3.4}
+    assert departure({100: 4.9, 200: 3.99, 300: 3.4, 400: 3.2}, control) == 300
+    assert departure({100: 4.9, 200: 3.9, 400: 3.3}, control) == 100
+    assert departure({100: 4.0, 200: 3.0, 300: 2.0, 400: 3.38}, control) is None
+    assert departure({500: 1.0}, control) is None
+
+
+def test_scores_are_averaged_over_seeds_by_document_before_the_interval():
+    def run(name, seed, scores):
+        return {
+            "name": name, "seed": seed, "steps": 4, "parameters": 7, "training_source_tokens_per_second": 10.0 * seed,
+            "documents_per_second": None, "peak_memory_mb": 1.0, "examples": {"rouge1": scores},
+            "validation": [{"step": 2, "validation_loss": 3.0}],
+        }  # fmt: skip
+
+    runs = [run("a", 1, [0.0, 10.0]), run("a", 3, [10.0, 0.0]), run("b", 1, [5.0, 7.0]), run("b", 3, [5.0, 7.0])]
+    first, second = summarize_runs(runs, "a", None)
+    assert first["scores"]["rouge1"] == {"mean": 5.0, "low": 5.0, "high": 5.0}
+    assert second["difference"]["rouge1"]["mean"] == 1.0
+    assert first["training_source_tokens_per_second"] == 20.0
+    assert "| a | 5.00 (5.00 – 5.00) |  | 3.000 | – | 7 | 20 |  | 1 |" in markdown([first, second], "a")
