@@ -6,13 +6,14 @@ from pathlib import Path
 
 from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
 from summarizer.reporting.benchmarks import benchmark_table
-from summarizer.reporting.results import profile_table, rouge_table, validation_table
+from summarizer.reporting.results import evaluation_table, profile_table, rouge_table, validation_table
 
 ROOT = Path(__file__).parent.parent
 TABLES = {
     "pubmed": lambda: rouge_table(ROOT / "results/pubmed/scores.json", "this model"),
     "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
+    "evaluation": lambda: evaluation_table(ROOT / "results/evaluation"),
     "convolution": lambda: validation_table(
         ROOT / "results/convolution",
         {
@@ -39,6 +40,7 @@ def updated(text: str) -> str:
 PAGES = (
     ROOT / "README.md",
     ROOT / "docs/results.md",
+    ROOT / "docs/evaluation.md",
     ROOT / "docs/benchmarks.md",
     ROOT / "summarizer/assets/default/README.md",
 )

@@ -1,4 +1,4 @@
-"""The command line: `summarizer train | summarize | evaluate | tokenizer | benchmark`, with heavy imports inside."""
+"""The command line, `summarizer COMMAND`, with heavy imports inside the commands."""
 
 import os
 import sys
@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from summarizer.cli_benchmark import benchmark
+from summarizer.cli_evaluation import compare, evaluate
 from summarizer.files import InputError, StoppedError
 from summarizer.inference.settings import SummarySettings
 
@@ -17,7 +18,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Train long-document summarizers, summarize files, and score summaries with ROUGE.",
+    help="Train long-document summarizers, summarize files, score summaries with ROUGE, and compare.",
 )
 _options = {"debug": False}
 
@@ -93,63 +94,8 @@ def train(
             plot_run(Path(settings.output_dir, settings.name))
 
 
-@app.command()
-def evaluate(
-    predictions: Annotated[
-        Path, typer.Argument(help="Summaries: .jsonl, .csv or .parquet with ids, or a text file, one a line.")
-    ],
-    references: Annotated[
-        Path, typer.Argument(help="What they are compared with, in the same kinds of files; documents may stand there.")
-    ],
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="By default PREDICTIONS.scores.json, beside them.")
-    ] = None,
-    baselines: Annotated[
-        bool, typer.Option("--baselines", help="Score Lead-k, random-k and the greedy oracle too; needs the documents.")
-    ] = False,
-    lead_k: Annotated[
-        int | None, typer.Option(min=1, help="Sentences of Lead and random; by default the references' mean number.")
-    ] = None,
-    tokenizer: Annotated[
-        Literal["default", "unicode"], typer.Option(help="rouge-score's, for a-z and 0-9 only, or one for any script.")
-    ] = "default",
-    stemmer: Annotated[bool, typer.Option(help="Compare the stems of English words.")] = True,
-    split: Annotated[
-        Literal["auto", "newline", "sentencex"],
-        typer.Option(help="Sentences: lines and their parts by sentencex, lines alone, or sentencex alone."),
-    ] = "auto",
-    on_mismatch: Annotated[
-        Literal["error", "intersect"], typer.Option(help="What to do about ids that are not in both files.")
-    ] = "error",
-    bootstrap_samples: Annotated[int, typer.Option(min=1, help="Resamples behind the 95 % intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals and of the random baseline.")] = 1,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that score; the numbers stay the same.")] = 1,
-    prediction_column: Annotated[str | None, typer.Option(help="Of the predictions; by default `summary`.")] = None,
-    summary_column: Annotated[str | None, typer.Option(help="Of the references; found by usual names.")] = None,
-    document_column: Annotated[str | None, typer.Option(help="Of the references; found by usual names.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
-) -> None:
-    """Score summaries with ROUGE and 95 % intervals: scores.json, scores.examples.jsonl, a table."""
-    from summarizer.evaluation.evaluate import EvaluationOptions
-    from summarizer.evaluation.evaluate import evaluate as run
-    from summarizer.evaluation.inputs import Columns
-    from summarizer.evaluation.report import print_evaluation, show_progress
-    from summarizer.evaluation.rouge import RougeSettings
-
-    options = EvaluationOptions(
-        rouge=RougeSettings(tokenizer, stemmer, split),
-        columns=Columns(prediction_column, summary_column, document_column),
-        on_mismatch=on_mismatch,
-        baselines=baselines,
-        lead_k=lead_k,
-        bootstrap_samples=bootstrap_samples,
-        seed=seed,
-        processes=processes,
-    )
-    if quiet:
-        run(predictions, references, output, options)
-    else:
-        print_evaluation(run(predictions, references, output, options, show_progress), predictions.stem)
+app.command()(evaluate)
+app.command()(compare)
 
 
 @app.command()

@@ -5,6 +5,8 @@ from typing import Literal, get_args
 from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]  # compiled, without types
 
 Split = Literal["auto", "newline", "sentencex"]
+_FINAL_PUNCTUATION = tuple(".!?…:;。！？：；।॥؟۔")
+_CLOSING = "\"'”’»)]}」』）"
 LANGUAGE = "en"  # sentencex's rules; they also know the full stops of Chinese, Japanese, Russian and Hindi
 
 
@@ -24,3 +26,8 @@ def split_sentences(text: str, split: Split = "auto") -> list[str]:
     else:
         raise ValueError(f"unknown sentence split '{split}'; choose from {', '.join(get_args(Split))}")
     return [stripped for piece in pieces if (stripped := piece.strip())]
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether a text ends with the punctuation that ends a sentence, closing quotes and brackets left aside."""
+    return text.rstrip().rstrip(_CLOSING).endswith(_FINAL_PUNCTUATION)

@@ -22,6 +22,7 @@ OPTIONS = {
     "train": ["CONFIG", "OVERRIDES", "key=value"],
     "summarize": ["INPUT", "--output", "--model", "--num-beams", "--max-source-tokens", "--device", "--quiet"],
     "evaluate": ["PREDICTIONS", "REFERENCES", "--output", "--baselines", "--stemmer", "--bootstrap-samples", "--seed"],
+    "compare": ["SCORES", "--output", "--correction", "--published", "--training", "--benchmarks", "--max-examples"],
     "tokenizer": ["DATA", "--output", "--vocab-size", "--max-examples"],
 }
 
@@ -80,7 +81,8 @@ def test_help_imports_no_torch():
 @pytest.mark.parametrize(
     "arguments",
     [["nothing"], ["train"], ["summarize"], ["evaluate", "a"], ["tokenizer", "a"], ["summarize", "a", "--nothing"],
-     ["summarize", "a", "--num-beams", "0"], ["evaluate", "a", "b", "--split", "nothing"]],
+     ["summarize", "a", "--num-beams", "0"], ["evaluate", "a", "b", "--split", "nothing"],
+     ["compare", "a"], ["compare", "a", "-o", "b", "--published", "c"]],
 )  # fmt: skip
 def test_wrong_usage_has_exit_status_two(run, arguments):
     status, out, err = run(*arguments)
@@ -95,6 +97,7 @@ def test_an_error_is_one_line_and_exit_status_one_and_debug_shows_where(run, tmp
         (["train", path], "training.stepz: unknown key"),
         (["train", tmp_path / "none.yaml"], "none.yaml: no such configuration file"),
         (["evaluate", tmp_path / "none.jsonl", tmp_path / "none.jsonl"], "none.jsonl"),
+        (["compare", tmp_path / "none.json", "-o", tmp_path / "out"], "none.json: is not a file that"),
         (["tokenizer", tmp_path / "none.jsonl", "-o", tmp_path / "out"], "none.jsonl"),
     ):
         status, out, err = run(*arguments)

@@ -2,30 +2,24 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from rouge_score.tokenizers import Tokenizer
 
-from summarizer.evaluation.rouge import count_ngrams, make_score
-from summarizer.sentences import Split, split_sentences
+from summarizer.evaluation.rouge import count_ngrams, make_score, overlap
+from summarizer.sentences import Split, ends_sentence, split_sentences
 
 MAX_HEADING_WORDS = 10
 MAX_HEADING_CHARACTERS = 100  # where words are not spaced apart
-_FINAL_PUNCTUATION = tuple(".!?…:;。！？：；।॥؟۔")
-_CLOSING = "\"'”’»)]}」』）"
 
 NGram = tuple[str, ...]
 
 
 def is_heading(line: str) -> bool:
     """Whether a line is the heading of a section: short, without final punctuation."""
-    return (
-        not line.rstrip().rstrip(_CLOSING).endswith(_FINAL_PUNCTUATION)
-        and len(line.split()) <= MAX_HEADING_WORDS
-        and len(line) <= MAX_HEADING_CHARACTERS
-    )
+    return not ends_sentence(line) and len(line.split()) <= MAX_HEADING_WORDS and len(line) <= MAX_HEADING_CHARACTERS
 
 
 def document_sentences(document: str, split: Split = "auto") -> list[str]:
@@ -152,3 +146,27 @@ class _Selection:
             if bigram in self.bigrams.wanted:
                 changes[bigram] = changes.get(bigram, 0) + change
         return changes
+
+
+def fit_lead_k(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, split: Split = "auto", max_k: int = 50) -> int:
+    """The k for which the first k sentences score best: (document, reference) pairs, mean ROUGE-1 + ROUGE-2 fmeasure.
+
+    Of equally good ones the smallest. Raises ValueError without pairs.
+    """
+    totals = np.zeros(max_k)
+    num_pairs = 0
+    for document, reference in pairs:
+        num_pairs += 1
+        sentences = [tokenizer.tokenize(sentence) for sentence in document_sentences(document, split)[:max_k]]
+        expected = [token for sentence in split_sentences(reference, split) for token in tokenizer.tokenize(sentence)]
+        wanted = [count_ngrams(expected, order) for order in (1, 2)]
+        predicted: list[str] = []
+        for k in range(max_k):
+            predicted += sentences[k] if k < len(sentences) else []
+            for order, expected_ngrams in enumerate(wanted, start=1):
+                ngrams = count_ngrams(predicted, order)
+                hits = overlap(ngrams, expected_ngrams)
+                totals[k] += make_score(hits, ngrams.total(), expected_ngrams.total()).fmeasure
+    if not num_pairs:
+        raise ValueError("no pairs to fit k on")
+    return int(totals.argmax()) + 1

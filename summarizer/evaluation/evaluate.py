@@ -1,32 +1,31 @@
 """Predictions and references → scores per example → means with intervals → scores.json."""
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from summarizer.evaluation.baselines import document_sentences, lead, oracle, random_sentences
-from summarizer.evaluation.inputs import Columns, Example, Examples, OnMismatch, read_examples
-from summarizer.evaluation.rouge import (
-    MEASURES,
-    ROUGE_TYPES,
-    RougeSettings,
-    Scores,
-    open_map,
-    score_pair,
-    score_sentences,
-)
-from summarizer.evaluation.statistics import Interval, bootstrap_intervals, mean
-from summarizer.evaluation.text_measures import TextMeasures, mean_measures, measure_text
+from summarizer.evaluation.baselines import fit_lead_k
+from summarizer.evaluation.bertscore import PAIRS_AT_ONCE, BertScorer
+from summarizer.evaluation.inputs import Columns, read_references
+from summarizer.evaluation.pairing import Example, Examples, Policy, open_examples
+from summarizer.evaluation.parallel import open_map
+from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
+from summarizer.evaluation.scores import Intervals, ScoreTable
+from summarizer.evaluation.scoring import MODEL, BaselineSettings, Result, score_example
+from summarizer.evaluation.statistics import mean
 from summarizer.files import InputError, write_whole
 from summarizer.sentences import Split, split_sentences
 
-Intervals = dict[str, dict[str, Interval]]  # by ROUGE type, then by measure; 0..1
+BERT_SCORE = "bertscore"
+_VALIDATION_PAIRS = 1000  # that k is fitted on, at most
 
 
 @dataclass(frozen=True)
@@ -35,52 +34,45 @@ class EvaluationOptions:
 
     rouge: RougeSettings = field(default_factory=RougeSettings)
     columns: Columns = field(default_factory=Columns)
-    on_mismatch: OnMismatch = "error"
+    policy: Policy = field(default_factory=Policy)
     baselines: bool = False  # Lead-k, random-k and the oracle too; needs the documents
-    lead_k: int | None = None  # None: the mean number of sentences of the references, rounded
+    lexrank: bool = False  # LexRank as well
+    lead_k: int | None = None  # None: as fitted, or else the mean number of sentences of the references, rounded
+    validation: Path | None = None  # pairs that k is fitted on
+    bert_score: str | None = None  # a model folder or a name that the package bert-score knows
+    bert_score_layer: int | None = None
+    store_texts: bool = False  # in the file of the examples
     bootstrap_samples: int = 1000
     confidence: float = 0.95
     seed: int = 1
     processes: int = 1
 
+    def check(self) -> None:
+        """Raises InputError for what goes with `baselines` alone."""
+        if not self.baselines and (self.lexrank or self.lead_k is not None or self.validation):
+            raise InputError("lead_k, its validation file and LexRank are of the baselines; ask for them too")
+        if self.lead_k is not None and (self.lead_k < 1 or self.validation):
+            raise InputError("lead_k is a number of sentences, at least 1, or else fitted on a validation file")
+
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of a file of predictions, as written to `output`, with the scores of each example."""
+    """The scores of a file of predictions, as written to `output`."""
 
+    num_examples: int  # failed and empty ones included
     signature: str
     scores: Intervals
     counts: dict[str, int]
     text_measures: dict[str, float]
     baselines: dict[str, Intervals]  # by name: lead-K, random-K, oracle; empty if not asked for
-    ids: list[str] = field(repr=False)
-    example_scores: list[Scores] = field(repr=False)
+    baseline_measures: dict[str, dict[str, float]]
+    notes: list[str]  # what was decided about rows that do not pair plainly
+    inputs: dict[str, Any] = field(repr=False)  # where the texts are, seen from the folder of `output`
     output: Path
-
-    @property
-    def num_examples(self) -> int:
-        """How many predictions were scored, failed and empty ones included."""
-        return len(self.ids)
 
     def to_json(self) -> dict[str, Any]:
         """The content of scores.json."""
-        return {
-            "num_examples": self.num_examples,
-            "signature": self.signature,
-            "scores": _plain(self.scores),
-            "counts": self.counts,
-            "text_measures": self.text_measures,
-            "baselines": {name: _plain(scores) for name, scores in self.baselines.items()},
-        }
-
-
-@dataclass(frozen=True)
-class _Result:
-    """What is computed for one example."""
-
-    scores: Scores
-    measures: TextMeasures
-    baselines: dict[str, Scores]
+        return {name: value for name, value in asdict(self).items() if name != "output"}
 
 
 def evaluate(
@@ -92,37 +84,45 @@ def evaluate(
 ) -> Evaluation:
     """Score a file of predictions against a file of references and write `output` and the examples beside it.
 
-    A failed or empty prediction scores 0. `progress` wraps the stream of results of a known number. Raises
-    InputError for files that cannot be read or paired (see `read_examples`) and for baselines without documents.
+    A failed or empty prediction scores 0. Only numbers stay in memory, however many examples there are. `progress`
+    wraps the stream of results of a known number. Raises InputError for files that cannot be read or paired (see
+    `open_examples`) and for baselines without documents.
     """
     output = output or default_output(predictions_path)
     _check_output(output, (predictions_path, references_path))
-    if options.lead_k is not None and (options.lead_k < 1 or not options.baselines):
-        raise InputError("lead_k is a number of sentences, at least 1, of the baselines; ask for them too")
-    paired = read_examples(predictions_path, references_path, options.columns, options.on_mismatch)
-    examples = paired.examples
-    lead_k = None
-    if options.baselines:
-        if missing := [example.id for example in examples if example.document is None]:
-            raise InputError(
-                f"{references_path}: baselines need the documents, and '{missing[0]}' has none; see --document-column"
-            )
-        lead_k = options.lead_k or mean_sentences([example.reference for example in examples], options.rouge.split)
-    score = partial(_score_example, settings=options.rouge, lead_k=lead_k, seed=options.seed)
-    with open_map(options.processes) as map_jobs:
-        results: list[_Result] = list(progress(map_jobs(score, examples), len(examples)))
-    baselines = results[0].baselines
-    evaluation = Evaluation(
-        signature=make_signature(options, len(examples), lead_k),
-        scores=_intervals([result.scores for result in results], options),
-        counts=_counts(paired),
-        text_measures=mean_measures([result.measures for result in results]),
-        baselines={name: _intervals([result.baselines[name] for result in results], options) for name in baselines},
-        ids=[example.id for example in examples],
-        example_scores=[result.scores for result in results],
-        output=output,
-    )
-    _write(evaluation)
+    options.check()
+    scorer = BertScorer(options.bert_score, options.bert_score_layer) if options.bert_score else None
+    with ExitStack() as stack:
+        paired = stack.enter_context(open_examples(predictions_path, references_path, options.columns, options.policy))
+        map_jobs = stack.enter_context(open_map(options.processes))
+        baselines = _baseline_settings(paired, references_path, options)
+        score = partial(score_example, settings=options.rouge, baselines=baselines)
+        table = ScoreTable((*ROUGE_TYPES, BERT_SCORE) if scorer else ROUGE_TYPES)
+        facts = _Facts()
+        # Both files are written aside before either takes its name.
+        scores_file = stack.enter_context(write_whole(output))
+        examples_file = stack.enter_context(write_whole(examples_path(output)))
+        for result in progress(_with_bert_scores(map_jobs(score, paired), scorer), len(paired)):
+            facts.add(result.example)
+            table.add(result.scores, result.measures)
+            line = _example_line(result, options.store_texts)
+            examples_file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+        intervals = table.intervals(options.bootstrap_samples, options.seed, options.confidence)
+        measures = table.mean_measures()
+        evaluation = Evaluation(
+            num_examples=len(paired),
+            signature=make_signature(options, len(paired), baselines, facts.several_references, scorer),
+            scores=intervals.pop(MODEL),
+            counts=facts.counts | paired.counts,
+            text_measures=measures.pop(MODEL),
+            baselines=intervals,
+            baseline_measures=measures,
+            notes=paired.notes,
+            inputs=_describe_inputs(predictions_path, references_path, output, options, facts),
+            output=output,
+        )
+        json.dump(evaluation.to_json(), scores_file, indent=2, ensure_ascii=False, allow_nan=False)
+        scores_file.write("\n")
     return evaluation
 
 
@@ -137,67 +137,144 @@ def examples_path(output: Path) -> Path:
     return output.with_suffix(".examples.jsonl")
 
 
-def mean_sentences(references: Sequence[str], split: Split = "auto") -> int:
+def mean_sentences(references: Iterable[str], split: Split = "auto") -> int:
     """The mean number of sentences of the references, rounded; at least 1."""
     return max(1, round(mean([len(split_sentences(text, split)) for text in references])))
 
 
-def make_signature(options: EvaluationOptions, num_examples: int, lead_k: int | None = None) -> str:
+def make_signature(
+    options: EvaluationOptions,
+    num_examples: int,
+    baselines: BaselineSettings | None = None,
+    several_references: bool = False,
+    scorer: BertScorer | None = None,
+) -> str:
     """What the scores depend on, in one line: two results with the same signature can be compared."""
-    rouge = options.rouge
+    rouge, policy = options.rouge, options.policy
     parts = [
         "+".join(ROUGE_TYPES),
         f"tok:{rouge.tokenizer}",
         f"stem:{'porter' if rouge.stemmer else 'no'}",
         f"split:{rouge.split}",
+        *([f"refs:{rouge.references}"] if several_references else []),
+        *([scorer.signature] if scorer else []),
         f"n:{num_examples}",
+        *(f"{name}:{value}" for name, value in asdict(policy).items() if value != getattr(Policy, name)),
         f"bs:{options.bootstrap_samples}",
         f"ci:{options.confidence:g}",
         f"seed:{options.seed}",
-        *([f"lead-k:{lead_k}"] if lead_k else []),
+        *([f"lead-k:{baselines.k}"] if baselines else []),
+        *([f"sumy:{version('sumy')}"] if baselines and baselines.lexrank else []),
         *(f"{name}:{version(name)}" for name in ("rouge-score", "sentencex", "fastformer-summarizer")),
     ]
     return "|".join(parts)
 
 
-def _score_example(example: Example, settings: RougeSettings, lead_k: int | None, seed: int) -> _Result:
-    baselines = {}
-    if lead_k is not None:
-        tokenizer = settings.make_tokenizer()
-        reference = split_sentences(example.reference, settings.split)
-        sentences = document_sentences(example.document or "", settings.split)
-        chosen = {
-            f"lead-{lead_k}": lead(sentences, lead_k),
-            f"random-{lead_k}": random_sentences(sentences, lead_k, seed, example.id),
-            "oracle": oracle(sentences, reference, tokenizer),
-        }
-        baselines = {name: score_sentences(summary, reference, tokenizer) for name, summary in chosen.items()}
-    return _Result(
-        score_pair(example.prediction, example.reference, settings),
-        measure_text(example.prediction, example.reference, example.document),
-        baselines,
-    )
+class _Facts:
+    """What is counted while the examples pass by."""
+
+    def __init__(self) -> None:
+        self.counts = {"empty": 0, "failed": 0, "empty_references": 0, "source_cut": 0}
+        self.several_references = False
+        self._hash = hashlib.sha256()
+
+    def add(self, example: Example) -> None:
+        self.counts["empty"] += not example.prediction.strip() and not example.failed
+        self.counts["failed"] += example.failed
+        self.counts["empty_references"] += not example.reference.strip()
+        self.counts["source_cut"] += bool(example.source_cut)
+        self.several_references |= bool(example.other_references)
+        self._hash.update(json.dumps([example.id, *example.references]).encode())
+
+    def hash_of_references(self) -> str:
+        """Of ids and texts, in order."""
+        return self._hash.hexdigest()
 
 
-def _intervals(scores: Sequence[Scores], options: EvaluationOptions) -> Intervals:
-    columns = [(name, measure) for name in ROUGE_TYPES for measure in MEASURES]
-    values = np.array([[getattr(score[name], measure) for name, measure in columns] for score in scores])
-    found = bootstrap_intervals(values, options.bootstrap_samples, options.seed, options.confidence)
-    intervals: Intervals = {name: {} for name in ROUGE_TYPES}
-    for (name, measure), interval in zip(columns, found, strict=True):
-        intervals[name][measure] = interval
-    return intervals
+def _baseline_settings(paired: Examples, references_path: Path, options: EvaluationOptions) -> BaselineSettings | None:
+    if not options.baselines:
+        return None
+    references = []
+    for example in paired:
+        if example.document is None:
+            raise InputError(
+                f"{references_path}: baselines need the documents, and '{example.id}' has none; see --document-column"
+            )
+        if not options.lead_k and not options.validation:
+            references.append(len(split_sentences(example.reference, options.rouge.split)))
+    k = options.lead_k or (_fitted_k(options) if options.validation else max(1, round(mean(references))))
+    return BaselineSettings(k, options.seed, options.lexrank)
 
 
-def _counts(paired: Examples) -> dict[str, int]:
-    examples = paired.examples
-    return {
-        "empty": sum(not example.prediction.strip() and not example.failed for example in examples),
-        "failed": sum(example.failed for example in examples),
-        "empty_references": sum(not example.reference.strip() for example in examples),
-        "predictions_left_out": paired.predictions_left_out,
-        "references_left_out": paired.references_left_out,
+def _fitted_k(options: EvaluationOptions) -> int:
+    path = options.validation
+    if path is None:
+        raise ValueError("no validation file to fit k on")
+    pairs = []
+    for row in islice(read_references(path, options.columns), _VALIDATION_PAIRS):
+        if row.document is None:
+            raise InputError(f"{row.location}: has no document to fit k on; see --document-column")
+        pairs.append((row.document, row.text))
+    if not pairs:
+        raise InputError(f"{path}: holds no rows")
+    return fit_lead_k(pairs, options.rouge.make_tokenizer(), options.rouge.split)
+
+
+def _with_bert_scores(results: Iterable[Result], scorer: BertScorer | None) -> Iterator[Result]:
+    """Add BERTScore to the scores of every system, some examples at a time."""
+    if scorer is None:
+        yield from results
+        return
+    remaining = iter(results)
+    while batch := list(islice(remaining, PAIRS_AT_ONCE)):
+        systems = [(result, name) for result in batch for name in result.texts]
+        found = scorer.score(
+            [result.texts[name] for result, name in systems], [result.example.references for result, _ in systems]
+        )
+        for (result, name), score in zip(systems, found, strict=True):
+            result.scores[name][BERT_SCORE] = score
+        yield from batch
+
+
+def _example_line(result: Result, with_texts: bool) -> dict[str, Any]:
+    systems = {
+        name: {metric: score._asdict() for metric, score in scores.items()}
+        | {"measures": asdict(result.measures[name])}
+        for name, scores in result.scores.items()
     }
+    line = {"id": result.example.id, **systems.pop(MODEL)}
+    if systems:
+        line["baselines"] = systems
+    if with_texts:
+        predictions = dict(result.texts)
+        line["texts"] = {
+            "document": result.example.document,
+            "references": result.example.references,
+            "prediction": predictions.pop(MODEL),
+            "baselines": predictions,
+        }
+    return line
+
+
+def _describe_inputs(
+    predictions_path: Path, references_path: Path, output: Path, options: EvaluationOptions, facts: _Facts
+) -> dict[str, Any]:
+    folder = output.resolve().parent
+    return {
+        "predictions": _relative(predictions_path, folder),
+        "references": _relative(references_path, folder),
+        "columns": asdict(options.columns),
+        "references_sha256": facts.hash_of_references(),
+        **({"lead_k_fitted_on": _relative(options.validation, folder)} if options.validation else {}),
+    }
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """Seen from a folder, so that both can move together; as it is where no relative path leads there."""
+    try:
+        return Path(os.path.relpath(path.resolve(), folder)).as_posix()
+    except ValueError:
+        return str(path)
 
 
 def _check_output(output: Path, inputs: Sequence[Path]) -> None:
@@ -206,20 +283,3 @@ def _check_output(output: Path, inputs: Sequence[Path]) -> None:
     for written in (output, examples_path(output)):
         if written.resolve() in [path.resolve() for path in inputs]:
             raise InputError(f"{written}: would be written over, and is one of the inputs; choose another -o")
-
-
-def _write(evaluation: Evaluation) -> None:
-    """Write both files aside before either takes its name."""
-    content = json.dumps(evaluation.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-    with write_whole(evaluation.output) as scores_file, write_whole(examples_path(evaluation.output)) as examples_file:
-        scores_file.write(content + "\n")
-        for row_id, scores in zip(evaluation.ids, evaluation.example_scores, strict=True):
-            line = {"id": row_id} | {name: scores[name]._asdict() for name in ROUGE_TYPES}
-            examples_file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def _plain(intervals: Intervals) -> dict[str, dict[str, dict[str, float]]]:
-    return {
-        name: {measure: asdict(interval) for measure, interval in measures.items()}
-        for name, measures in intervals.items()
-    }

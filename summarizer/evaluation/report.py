@@ -9,11 +9,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from summarizer.evaluation.evaluate import Evaluation, Intervals, examples_path
-from summarizer.evaluation.rouge import ROUGE_TYPES
+from summarizer.evaluation.evaluate import Evaluation, examples_path
+from summarizer.evaluation.scores import Intervals
 
 SECONDS_WITHOUT_BAR = 2.0
-_HEADS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
+WIDTH_IN_FILES = 140
+METRIC_NAMES = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "rougeLsum": "ROUGE-Lsum",
+    "bertscore": "BERTScore",
+}
 Result = TypeVar("Result")
 
 
@@ -37,12 +44,20 @@ def show_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
         bar.stop()
 
 
+def table_console() -> Console:
+    """A console for a table and lines beneath it; wide enough for the table where nothing says how wide it is."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH_IN_FILES)
+    return console
+
+
 def make_table(evaluation: Evaluation, name: str) -> Table:
     """F-measures × 100 over their intervals: the predictions (called `name`), and the baselines beneath."""
-    table = Table(title=f"ROUGE F × 100 of {evaluation.num_examples} summaries", box=box.SIMPLE, pad_edge=False)
-    table.add_column("", overflow="fold")
-    for rouge_type in ROUGE_TYPES:
-        table.add_column(_HEADS[rouge_type], justify="right", no_wrap=True)
+    table = Table(title=f"F × 100 of {evaluation.num_examples} summaries", box=box.SIMPLE, pad_edge=False)
+    table.add_column("", overflow="fold", min_width=10)
+    for metric in evaluation.scores:
+        table.add_column(METRIC_NAMES[metric], justify="right", no_wrap=True)
     table.add_row(name, *_cells(evaluation.scores), end_section=True)
     for baseline, scores in evaluation.baselines.items():
         table.add_row(baseline, *_cells(scores))
@@ -51,8 +66,10 @@ def make_table(evaluation: Evaluation, name: str) -> Table:
 
 def print_evaluation(evaluation: Evaluation, name: str) -> None:
     """Print the table, what was counted or measured beside it, the signature, and where the files are."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = table_console()
     console.print(make_table(evaluation, name))
+    for note in evaluation.notes:
+        console.print(f"note: {note}")
     counts = [f"{count} {what.replace('_', ' ')}" for what, count in evaluation.counts.items() if count]
     if counts:
         console.print(f"counted: {', '.join(counts)}")
@@ -63,5 +80,5 @@ def print_evaluation(evaluation: Evaluation, name: str) -> None:
 
 
 def _cells(scores: Intervals) -> list[str]:
-    intervals = [scores[rouge_type]["fmeasure"] for rouge_type in ROUGE_TYPES]
+    intervals = [measures["fmeasure"] for measures in scores.values()]
     return [f"{100 * of.mean:.2f}\n[{100 * of.low:.2f}, {100 * of.high:.2f}]" for of in intervals]

@@ -1,18 +1,16 @@
 """ROUGE-1, -2, -L and -Lsum of text pairs, equal to rouge-score's to the last digit."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
-from typing import TypeVar
+from typing import Literal, NamedTuple, get_args
 
 from rouge_score.scoring import Score, fmeasure
 from rouge_score.tokenizers import Tokenizer
 
 from summarizer.evaluation.lcs import lcs_length, union_lcs_hits
+from summarizer.evaluation.parallel import open_map
 from summarizer.evaluation.statistics import mean
 from summarizer.evaluation.tokenizers import TokenizerName, make_tokenizer
 from summarizer.sentences import Split, split_sentences
@@ -20,9 +18,22 @@ from summarizer.sentences import Split, split_sentences
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 MEASURES = ("precision", "recall", "fmeasure")  # the fields of a Score, in order
 
+# Of several references: the one of the highest recall (ROUGE-1.5.5 -f B), the one of the highest F (rouge-score's
+# score_multi), or the counts of all of them together (ROUGE-1.5.5 -f A).
+SeveralReferences = Literal["best", "best-f", "mean"]
 Scores = dict[str, Score]  # by ROUGE type
-Job = TypeVar("Job")
-Result = TypeVar("Result")
+
+
+class Matches(NamedTuple):
+    """What a Score is made of, in n-grams: those shared, those of the prediction, those of the reference."""
+
+    hits: int
+    predicted: int
+    expected: int
+
+    def score(self) -> Score:
+        """Precision, recall and fmeasure; 0 where there is nothing."""
+        return make_score(*self)
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,7 @@ class RougeSettings:
     tokenizer: TokenizerName = "default"
     stemmer: bool = True
     split: Split = "auto"
+    references: SeveralReferences = "best"
 
     def make_tokenizer(self) -> Tokenizer:
         """The tokenizer that these settings name."""
@@ -40,27 +52,52 @@ class RougeSettings:
 
 def score_pair(prediction: str, reference: str, settings: RougeSettings = RougeSettings()) -> Scores:
     """Score one prediction against its reference: a Score of precision, recall and fmeasure (0..1) a ROUGE type."""
-    return score_sentences(
-        split_sentences(prediction, settings.split),
-        split_sentences(reference, settings.split),
-        settings.make_tokenizer(),
+    return score_references(split_sentences(prediction, settings.split), [reference], settings)
+
+
+def score_references(prediction: Sequence[str], references: Sequence[str], settings: RougeSettings) -> Scores:
+    """Score one prediction, split into sentences already, against one reference or several.
+
+    Each ROUGE type chooses its reference by itself. Raises ValueError for an unknown `settings.references`.
+    """
+    tokenizer = settings.make_tokenizer()
+    split = [split_sentences(reference, settings.split) for reference in references]
+    matches = [match_sentences(prediction, reference, tokenizer) for reference in split]
+    return {name: _over_references([match[name] for match in matches], settings.references) for name in ROUGE_TYPES}
+
+
+def _over_references(matches: Sequence[Matches], references: SeveralReferences) -> Score:
+    """Of equally good references the first is taken, as in ROUGE-1.5.5 and rouge-score."""
+    if references == "best":
+        return max((match.score() for match in matches), key=lambda score: score.recall)
+    if references == "best-f":
+        return max((match.score() for match in matches), key=lambda score: score.fmeasure)
+    if references == "mean":
+        return Matches(*(sum(counts) for counts in zip(*matches, strict=True))).score()
+    raise ValueError(
+        f"unknown way with references '{references}'; choose from {', '.join(get_args(SeveralReferences))}"
     )
 
 
 def score_sentences(prediction: Sequence[str], reference: Sequence[str], tokenizer: Tokenizer) -> Scores:
     """Score texts that are split into sentences already."""
+    return {name: match.score() for name, match in match_sentences(prediction, reference, tokenizer).items()}
+
+
+def match_sentences(prediction: Sequence[str], reference: Sequence[str], tokenizer: Tokenizer) -> dict[str, Matches]:
+    """Count what two texts share, by ROUGE type."""
     predicted_sentences = [tokenizer.tokenize(sentence) for sentence in prediction]
     reference_sentences = [tokenizer.tokenize(sentence) for sentence in reference]
     predicted = [token for sentence in predicted_sentences for token in sentence]
     expected = [token for sentence in reference_sentences for token in sentence]
-    scores = {}
+    matches = {}
     for name, order in (("rouge1", 1), ("rouge2", 2)):
         ours, theirs = count_ngrams(predicted, order), count_ngrams(expected, order)
-        scores[name] = make_score(overlap(ours, theirs), ours.total(), theirs.total())
-    scores["rougeL"] = make_score(lcs_length(expected, predicted), len(predicted), len(expected))
+        matches[name] = Matches(overlap(ours, theirs), ours.total(), theirs.total())
+    matches["rougeL"] = Matches(lcs_length(expected, predicted), len(predicted), len(expected))
     hits = union_lcs_hits(reference_sentences, predicted_sentences)
-    scores["rougeLsum"] = make_score(hits, len(predicted), len(expected))
-    return scores
+    matches["rougeLsum"] = Matches(hits, len(predicted), len(expected))
+    return matches
 
 
 def score_texts(
@@ -103,18 +140,3 @@ def make_score(hits: int, predicted: int, expected: int) -> Score:
     """Precision, recall and fmeasure of `hits` among `predicted` and `expected`; 0 where there is nothing."""
     precision, recall = hits / max(predicted, 1), hits / max(expected, 1)
     return Score(precision, recall, fmeasure(precision, recall))
-
-
-@contextmanager
-def open_map(processes: int) -> Iterator[Callable[[Callable[[Job], Result], Sequence[Job]], Iterable[Result]]]:
-    """A `map` over that many processes, results in order; with one process, the built-in map in this one.
-
-    Processes are spawned, so the function and the jobs must pickle. Raises ValueError for fewer than one.
-    """
-    if processes < 1:
-        raise ValueError(f"processes must be at least 1, not {processes}")
-    if processes == 1:
-        yield map
-        return
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield lambda function, jobs: pool.map(function, jobs, chunksize=max(1, min(16, len(jobs) // (4 * processes))))

@@ -30,13 +30,27 @@ def bootstrap_intervals(
 ) -> list[Interval]:
     """Percentile bootstrap of the mean of each column of `values` [examples, columns].
 
-    The point estimate is the mean itself. Every column sees the same resamples, drawn from a generator of its own
-    seed: the same call gives the same numbers. Raises ValueError without examples, samples or a confidence in (0, 1).
+    The point estimate is the mean itself. Raises ValueError without examples, samples or a confidence in (0, 1).
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"cannot draw {samples} samples at confidence {confidence}")
+    resampled = bootstrap_means(values, samples, seed)
+    means = [mean(column) for column in values.T.tolist()]
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(resampled, [tail, 1 - tail], axis=0)
+    return [Interval(*triple) for triple in zip(means, low.tolist(), high.tolist(), strict=True)]
+
+
+def bootstrap_means(values: np.ndarray, samples: int = 1000, seed: int = 1) -> np.ndarray:
+    """The means of each column of `values` [examples, columns] over examples drawn anew: [samples, columns].
+
+    Every column sees the same resamples, drawn from a generator of its own seed: the same call gives the same
+    numbers. Raises ValueError without examples or samples.
     """
     if values.ndim != 2 or not len(values):
         raise ValueError(f"expected scores [examples, columns], found shape {values.shape}")
-    if samples < 1 or not 0 < confidence < 1:
-        raise ValueError(f"cannot draw {samples} samples at confidence {confidence}")
+    if samples < 1:
+        raise ValueError(f"cannot draw {samples} samples")
     num_examples = len(values)
     means = np.array([mean(column) for column in values.T.tolist()])
     deviations = values - means  # so that a column of one value has an interval of no width
@@ -48,6 +62,4 @@ def bootstrap_intervals(
         stop = min(start + samples_at_once, samples)
         times_drawn = generator.multinomial(num_examples, shares, size=stop - start)  # [samples, examples]
         resampled[start:stop] = times_drawn @ deviations / num_examples
-    tail = (1 - confidence) / 2
-    low, high = means + np.quantile(resampled, [tail, 1 - tail], axis=0)
-    return [Interval(*triple) for triple in zip(means.tolist(), low.tolist(), high.tolist(), strict=True)]
+    return means + resampled

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from summarizer.evaluation.report import METRIC_NAMES
+
 SHOWN = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 
@@ -44,6 +46,29 @@ def profile_table(profile_path: Path) -> str:
             f"| where the time goes | {_operations(training)} | {_operations(summarizing)} |",
         ]
     )
+
+
+def evaluation_table(folder: Path) -> str:
+    """What scripts/prove_evaluation.py found: agreement and speed, coverage of intervals, errors of tests, memory."""
+    agreement, coverage, memory = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("agreement", "coverage", "memory")
+    )
+    settings = coverage["settings"]
+    rows = [
+        ("real pairs with the scores of rouge-score, to the last digit",
+         f"{agreement['equal_to_the_last_digit']:,} of {agreement['pairs']:,}"),
+        ("speed against rouge-score in the same run, one process each",
+         f"{agreement['speed_ratio']['total']:.1f} × (median of batches {agreement['speed_ratio']['median']:.1f} ×)"),
+        *((f"95 % intervals that hold the true mean, {row['examples']} examples like {METRIC_NAMES[row['population']]}",
+           f"{row['coverage']:.1%} of {settings['repeats']:,}") for row in coverage["coverage"]),
+        *((f"differences found at p < 0.05 where none is, {row['examples']} examples",
+           f"{row['randomization']:.1%} (randomization), {row['bootstrap']:.1%} (bootstrap)")
+          for row in coverage["false_findings"]),
+        ("peak memory of an evaluation of " + ", ".join(f"{row['pairs']:,}" for row in memory["rows"]) + " pairs",
+         ", ".join(f"{row['peak_megabytes']:.0f}" for row in memory["rows"]) + " MB"),
+    ]  # fmt: skip
+    return "\n".join(["| | |", "|---|---|", *(f"| {what} | {found} |" for what, found in rows)])
 
 
 def validation_table(folder: Path, names: dict[str, str]) -> str:

@@ -1,12 +1,16 @@
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from summarizer.evaluation.baselines import document_sentences, is_heading, lead, oracle, random_sentences
+from summarizer.evaluation.baselines import document_sentences, fit_lead_k, is_heading, lead, oracle, random_sentences
+from summarizer.evaluation.lexrank import lexrank
 from summarizer.evaluation.rouge import ROUGE_TYPES, score_sentences
 from summarizer.evaluation.statistics import mean
 from summarizer.evaluation.tokenizers import make_tokenizer
+from summarizer.files import InputError
 from summarizer.sentences import split_sentences
 
 SCORER = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
@@ -57,6 +61,48 @@ def test_the_oracle_takes_nothing_where_nothing_is_shared():
 def test_lead_takes_the_first_sentences():
     assert lead(SENTENCES, 3) == SENTENCES[:3]
     assert lead(SENTENCES[:2], 3) == SENTENCES[:2]
+
+
+def test_k_is_fitted_to_what_scores_best_and_the_smallest_of_equals():
+    document = "\n".join(["one two three.", "four five six.", "seven eight nine.", *SENTENCES])
+    assert fit_lead_k([(document, "One two three. Four five six.")], make_tokenizer()) == 2
+    assert fit_lead_k([(document, "zebra")], make_tokenizer()) == 1
+    assert fit_lead_k([("short text.", "short text.")] * 2, make_tokenizer(), max_k=3) == 1
+    with pytest.raises(ValueError, match="no pairs"):
+        fit_lead_k([], make_tokenizer())
+
+
+def test_the_fitted_k_has_the_best_mean_score(samples):
+    def score(k: int) -> float:
+        found = []
+        for _, document, reference in samples:
+            scores = SCORER.score(reference, "\n".join(lead(document_sentences(document), k)))
+            found.append(scores["rouge1"].fmeasure + scores["rouge2"].fmeasure)
+        return mean(found)
+
+    pairs = [(document, reference) for _, document, reference in samples]
+    assert fit_lead_k(pairs, make_tokenizer(), max_k=12) == max(range(1, 13), key=score)
+
+
+def test_lexrank_takes_sentences_of_its_own_in_the_order_of_the_document(samples):
+    found = document_sentences(samples[0][1])
+    chosen = lexrank(found, 4, make_tokenizer())
+    assert len(chosen) == 4
+    assert chosen == sorted(chosen, key=found.index) != found[:4]
+    assert lexrank([*found, "..."], 999, make_tokenizer()) == found
+    assert lexrank([], 3, make_tokenizer()) == lexrank(["..."], 3, make_tokenizer()) == []
+
+
+def test_lexrank_prefers_what_is_like_other_sentences():
+    links = ["drug dose trial one .", "drug patients trial two .", "dose patients pain three .", "pain relief four ."]
+    document = ["zebra stripes trial .", *links, "drug dose patients trial pain ."]
+    assert "drug dose patients trial pain ." in lexrank(document, 1, make_tokenizer())
+
+
+def test_without_sumy_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sumy.summarizers.lex_rank", None)
+    with pytest.raises(InputError, match=r"needs sumy: pip install .*\[baselines\]"):
+        lexrank(["a b"], 1, make_tokenizer())
 
 
 def test_random_sentences_keep_their_order_and_depend_on_seed_and_document_alone():

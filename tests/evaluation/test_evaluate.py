@@ -9,6 +9,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from summarizer.cli import main
 from summarizer.evaluation.evaluate import EvaluationOptions, default_output, evaluate, examples_path, mean_sentences
+from summarizer.evaluation.pairing import Policy
 from summarizer.evaluation.rouge import MEASURES, ROUGE_TYPES, RougeSettings, score_texts
 from summarizer.files import InputError
 from summarizer.sentences import split_sentences
@@ -32,19 +33,38 @@ def read(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def read_lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def empty_ids(predictions: Path) -> tuple[str, ...]:
+    return tuple(row["id"] for row in read_lines(predictions) if row["status"] != "ok")
+
+
 def test_scores_json_holds_means_intervals_counts_and_signature(files, tmp_path):
     evaluation = evaluate(*files, tmp_path / "new" / "scores.json")
     written = read(tmp_path / "new" / "scores.json")
     assert written == evaluation.to_json()
-    assert list(written) == ["num_examples", "signature", "scores", "counts", "text_measures", "baselines"]
+    assert list(written) == [
+        *("num_examples", "signature", "scores", "counts", "text_measures", "baselines", "baseline_measures"),
+        *("notes", "inputs"),
+    ]
     assert written["num_examples"] == 5
     assert written["counts"] == {
         "empty": 1,
         "failed": 1,
         "empty_references": 0,
+        "source_cut": 0,
         "predictions_left_out": 0,
         "references_left_out": 0,
+        "predictions_missing": 0,
+        "duplicates_left_out": 0,
     }
+    assert written["notes"] == ["2 predictions are empty ('{}', '{}'): scored 0".format(*empty_ids(files[0]))]
+    assert (written["inputs"]["predictions"], written["inputs"]["references"]) == (
+        "../summaries.jsonl",
+        "../references.jsonl",
+    )
     assert re.fullmatch(
         r"rouge1\+rouge2\+rougeL\+rougeLsum\|tok:default\|stem:porter\|split:auto\|n:5\|bs:1000\|ci:0.95\|seed:1"
         r"\|rouge-score:[\d.]+\|sentencex:[\d.]+\|fastformer-summarizer:[\d.]+",
@@ -67,14 +87,17 @@ def test_the_scores_of_each_example_stand_beside_and_are_those_of_rouge_score(fi
     for line, summary, (row_id, _, reference) in zip(lines, summaries, samples, strict=True):
         texts = ["\n".join(split_sentences(text)) for text in (reference, summary)]
         expected = {name: score._asdict() for name, score in scorer.score(*texts).items()}
-        assert json.loads(line) == {"id": row_id, **expected}
+        found = json.loads(line)
+        assert {name: found[name] for name in expected} == expected
+        assert found["id"] == row_id
+        assert found["measures"]["summary_words"] == len(summary.split())
     means = [json.loads(line)["rouge2"]["recall"] for line in lines]
     assert evaluation.scores["rouge2"]["recall"].mean == pytest.approx(sum(means) / 5, abs=1e-15)
 
 
 def test_failed_and_empty_predictions_score_zero_and_stay_in_the_mean(files, tmp_path):
     evaluation = evaluate(*files, tmp_path / "scores.json")
-    fmeasures = [scores["rouge1"].fmeasure for scores in evaluation.example_scores]
+    fmeasures = [line["rouge1"]["fmeasure"] for line in read_lines(tmp_path / "scores.examples.jsonl")]
     assert fmeasures[2] == fmeasures[3] == 0
     assert evaluation.scores["rouge1"]["fmeasure"].mean == pytest.approx(sum(fmeasures) / 5)
 
@@ -103,6 +126,57 @@ def test_two_processes_write_the_same_files_as_one(files, tmp_path):
         evaluate(*files, tmp_path / f"{processes}.json", EvaluationOptions(baselines=True, processes=processes))
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
     assert (tmp_path / "1.examples.jsonl").read_bytes() == (tmp_path / "2.examples.jsonl").read_bytes()
+
+
+def test_k_is_fitted_on_a_validation_file_that_is_named(files, samples, write_jsonl, tmp_path):
+    rows = [{"document": "\n".join(["A b c d.", "E f g h.", "X y."]), "summary": "A b c d. E f g h."}]
+    validation = write_jsonl("validation.jsonl", rows)
+    options = EvaluationOptions(baselines=True, validation=validation)
+    evaluation = evaluate(*files, tmp_path / "scores.json", options)
+    assert list(evaluation.baselines) == ["lead-2", "random-2", "oracle"]
+    assert read(tmp_path / "scores.json")["inputs"]["lead_k_fitted_on"] == "validation.jsonl"
+    with pytest.raises(InputError, match=r"validation.jsonl:1: has no document to fit k on"):
+        evaluate(
+            *files,
+            tmp_path / "s.json",
+            EvaluationOptions(baselines=True, validation=write_jsonl("validation.jsonl", [{"summary": "s"}])),
+        )
+
+
+def test_lexrank_is_a_baseline_on_request(files, tmp_path):
+    evaluation = evaluate(*files, tmp_path / "s.json", EvaluationOptions(baselines=True, lead_k=2, lexrank=True))
+    assert list(evaluation.baselines) == ["lead-2", "random-2", "lexrank-2", "oracle"]
+    assert "|sumy:" in evaluation.signature
+
+
+def test_texts_and_the_scores_of_baselines_stand_beside_on_request(files, samples, tmp_path):
+    options = EvaluationOptions(baselines=True, lead_k=2, store_texts=True)
+    evaluation = evaluate(*files, tmp_path / "scores.json", options)
+    lines = read_lines(tmp_path / "scores.examples.jsonl")
+    for line, (_, document, reference) in zip(lines, samples, strict=True):
+        assert (line["texts"]["document"], line["texts"]["references"]) == (document, [reference])
+        assert list(line["texts"]["baselines"]) == ["lead-2", "random-2", "oracle"]
+        assert line["baselines"]["lead-2"]["measures"]["coverage"] == 1
+    found = [line["baselines"]["oracle"]["rouge1"]["fmeasure"] for line in lines]
+    assert sum(found) / 5 == pytest.approx(evaluation.baselines["oracle"]["rouge1"]["fmeasure"].mean)
+    assert evaluation.baseline_measures["lead-2"]["novel_unigrams"] == 0
+
+
+def test_several_references_stand_in_the_signature_and_raise_no_score_but_the_best(write_jsonl, tmp_path):
+    predictions = write_jsonl("p.jsonl", [{"id": 1, "summary": "the cat sat"}])
+    references = write_jsonl("r.jsonl", [{"id": 1, "references": ["a dog ran", "the cat sat"]}])
+    for way, expected in (("best", 1), ("best-f", 1), ("mean", 0.5)):
+        options = EvaluationOptions(rouge=RougeSettings(references=way))
+        evaluation = evaluate(predictions, references, tmp_path / "s.json", options)
+        assert f"|refs:{way}|" in evaluation.signature
+        assert evaluation.scores["rouge1"]["fmeasure"].mean == expected
+
+
+def test_the_policy_stands_in_the_signature_where_it_is_not_plain(files, tmp_path):
+    options = EvaluationOptions(policy=Policy(empty="drop"))
+    evaluation = evaluate(*files, tmp_path / "scores.json", options)
+    assert "|n:3|empty:drop|" in evaluation.signature
+    assert evaluation.num_examples == 3
 
 
 def test_settings_stand_in_the_signature(files, tmp_path):

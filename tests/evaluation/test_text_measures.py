@@ -1,28 +1,94 @@
+from dataclasses import asdict
+
 import pytest
 
-from summarizer.evaluation.text_measures import TextMeasures, mean_measures, measure_text
+from summarizer.evaluation.rouge import score_pair
+from summarizer.evaluation.scores import ScoreTable
+from summarizer.evaluation.text_measures import Source, TextMeasures, copied_spans, find_names, measure_text
+
+DOCUMENT = "The trial of Dr Lee enrolled 1,040 patients in Oslo. Of them 42.5 % improved; no harm was seen."
+
+
+def mean_measures(*measures: TextMeasures) -> dict[str, float]:
+    table = ScoreTable(["rouge1"])
+    for measure in measures:
+        table.add({"": score_pair("a", "a")}, {"": measure})
+    return table.mean_measures()[""]
 
 
 def test_measures_are_the_ones_counted_by_hand():
     measures = measure_text("The cat sat, the cat sat.", "A cat.", "the cat sat on the mat and slept there too all day")
-    assert measures.summary_words == 6
-    assert measures.reference_words == 2
-    assert measures.repeated_trigrams == pytest.approx(1 / 4)  # the cat sat | cat sat the | sat the cat | the cat sat
-    assert measures.compression == 2
-    assert measures.novel_bigrams == pytest.approx(1 / 5)  # "sat the", once of five
+    assert asdict(measures) == pytest.approx(
+        {
+            "summary_words": 6,
+            "reference_words": 2,
+            "source_words": 12,
+            "repeated_trigrams": 1 / 4,  # the cat sat | cat sat the | sat the cat | the cat sat
+            "repeated_sentences": 0,
+            "truncated": 0,
+            "compression": 2,
+            "novel_unigrams": 0,
+            "novel_bigrams": 1 / 5,  # "sat the", once of five
+            "novel_trigrams": 2 / 4,
+            "coverage": 1,
+            "density": (9 + 9) / 6,
+            "longest_copy": 3,
+            "numbers_not_in_source": None,
+            "names_not_in_source": None,
+        }
+    )
 
 
-def test_an_extract_has_no_new_bigram_and_repeats_nothing():
-    measures = measure_text("on the mat", "x", "The cat sat on the mat.")
-    assert (measures.novel_bigrams, measures.repeated_trigrams) == (0, 0)
+def test_an_extract_has_nothing_new_and_repeats_nothing():
+    measures = measure_text("no harm was seen.", "x", DOCUMENT)
+    assert (measures.novel_bigrams, measures.repeated_trigrams, measures.coverage, measures.density) == (0, 0, 1, 4)
+
+
+def test_copied_spans_are_as_long_as_can_be_from_left_to_right():
+    source = Source("a b c . x a b c d e")
+    assert copied_spans(list("zabcdqcx"), source) == [(1, 4), (6, 2)]
+    assert copied_spans(["z"], source) == []
+
+
+def test_a_sentence_said_twice_is_a_repeated_one():
+    measures = measure_text("It works. It fails. It  works. It works.", "x")
+    assert measures.repeated_sentences == pytest.approx(2 / 4)
+
+
+@pytest.mark.parametrize(
+    ("summary", "cut"), [("It works.", 0), ("It (works!)", 0), ('He said "yes."', 0), ("It wor", 1)]
+)
+def test_a_summary_without_final_punctuation_is_truncated(summary, cut):
+    assert measure_text(summary, "x").truncated == cut
+
+
+def test_numbers_that_the_source_has_not_are_told_however_they_are_written():
+    assert measure_text("1040 of 1,040 improved by 42.5.", "x", DOCUMENT).numbers_not_in_source == 0
+    assert measure_text("In 2019, 42.5 % of 99 improved.", "x", DOCUMENT).numbers_not_in_source == pytest.approx(2 / 3)
+
+
+def test_names_are_capitalised_words_inside_sentences():
+    assert find_names(["The trial of Dr Lee by IBM.", "Lee said A is iPhone."]) == ["dr", "lee", "ibm", "iphone"]
+    assert measure_text("Patients of Lee in Bergen improved.", "x", DOCUMENT).names_not_in_source == pytest.approx(
+        1 / 2
+    )
+    assert measure_text("patients improved.", "x", DOCUMENT).names_not_in_source is None
 
 
 def test_what_has_no_meaning_is_left_out_of_the_means():
-    assert measure_text("", "a b", "c d") == TextMeasures(0, 2, None, None, None)
-    assert measure_text("one", "a b", "c d") == TextMeasures(1, 2, 0.0, 2.0, 0.0)
-    means = mean_measures([measure_text("", "a b"), measure_text("one two", "a b")])
-    assert means == {"empty": 0.5, "summary_words": 1, "reference_words": 2, "repeated_trigrams": 0}
+    assert measure_text("", "a b", "c d") == TextMeasures(0, 2, 2)
+    one = measure_text("one", "a b", "c d")
+    assert (one.repeated_trigrams, one.compression, one.novel_bigrams) == (0, 2, 0)
+    assert mean_measures(measure_text("", "a b"), measure_text("one two", "a b")) == {
+        "empty": 0.5,
+        "summary_words": 1,
+        "reference_words": 2,
+        "repeated_trigrams": 0,
+        "repeated_sentences": 0,
+        "truncated": 1,
+    }
 
 
-def test_source_measures_of_empty_summaries_alone_are_absent():
-    assert mean_measures([measure_text("", "", "c")]) == {"empty": 1, "summary_words": 0, "reference_words": 0}
+def test_measures_of_empty_summaries_alone_are_absent():
+    found = mean_measures(measure_text("", "", "c"))
+    assert found == {"empty": 1, "summary_words": 0, "reference_words": 0, "source_words": 1}

@@ -1,0 +1,15 @@
+"""Libraries that only some measures need."""
+
+import importlib
+from typing import Any
+
+from summarizer.files import InputError
+
+
+def import_extra(module: str, extra: str, purpose: str) -> Any:
+    """Import a library of an extra; InputError says how to install it when it is missing."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise InputError(f'{purpose} needs {name}: pip install "fastformer-summarizer[{extra}]"') from error

@@ -1,0 +1,71 @@
+import json
+
+import pytest
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+from summarizer.evaluation.bertscore import BertScorer
+from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
+from summarizer.files import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> str:
+    """A tiny BERT with random parameters, whose tokens are letters."""
+    folder = tmp_path_factory.mktemp("bert")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *letters, *(f"##{letter}" for letter in letters)]
+    tokenizer = BertTokenizerFast(vocab={token: index for index, token in enumerate(vocabulary)})
+    tokenizer.model_max_length = 64
+    tokenizer.save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
+    BertModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+def test_identical_text_scores_one_another_less_and_an_empty_one_zero(model):
+    scorer = BertScorer(model)
+    same, other, empty, no_reference = scorer.score(
+        ["the cat sat", "the cat sat", " ", "a"], [["the cat sat"], ["zoo"], ["the cat"], [""]]
+    )
+    assert same == pytest.approx((1, 1, 1), abs=1e-5)
+    assert 0 < other.fmeasure < 0.99
+    assert empty == no_reference == (0, 0, 0)
+    assert scorer.num_layers == 2
+    assert BertScorer(model, 1).score(["the cat"], [["zoo"]]) != BertScorer(model, 2).score(["the cat"], [["zoo"]])
+
+
+def test_of_several_references_the_best_counts_and_long_texts_are_cut(model):
+    scorer = BertScorer(model)
+    (score,) = scorer.score(["the cat"], [["zoo", "the cat", ""]])
+    assert score.fmeasure == pytest.approx(1, abs=1e-5)
+    assert len(scorer.score(["a b " * 200], [["the cat"]])) == 1
+
+
+def test_bert_scores_stand_beside_rouge_with_their_model_in_the_signature(model, write_jsonl, tmp_path):
+    predictions = write_jsonl("p.jsonl", [{"id": 1, "summary": "the cat sat."}, {"id": 2, "summary": ""}])
+    references = write_jsonl("r.jsonl", [{"id": n, "document": "the cat sat.", "summary": "the cat."} for n in (1, 2)])
+    options = EvaluationOptions(bert_score=model, baselines=True, lead_k=1)
+    evaluation = evaluate(predictions, references, tmp_path / "s.json", options)
+    assert "|bertscore:bert0:layer-2:0." in evaluation.signature
+    assert list(evaluation.scores) == ["rouge1", "rouge2", "rougeL", "rougeLsum", "bertscore"]
+    lines = [json.loads(line) for line in (tmp_path / "s.examples.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines[1]["bertscore"]["fmeasure"] == 0
+    assert evaluation.scores["bertscore"]["fmeasure"].mean == pytest.approx(lines[0]["bertscore"]["fmeasure"] / 2)
+    assert lines[0]["baselines"]["lead-1"]["bertscore"] == pytest.approx(lines[0]["bertscore"])
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no folder of a model"):
+        BertScorer(str(tmp_path))
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match="names no number of layers"):
+        BertScorer(str(tmp_path))

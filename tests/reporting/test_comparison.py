@@ -1,0 +1,223 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
+from summarizer.evaluation.paired import adjust, paired_tests
+from summarizer.evaluation.pairing import Policy
+from summarizer.evaluation.rouge import RougeSettings
+from summarizer.files import InputError
+from summarizer.reporting.comparison import ComparisonOptions, compare_files
+from summarizer.reporting.texts import choose_examples
+from tests.corpus import pair_rows, write_jsonl
+
+METRICS = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
+QUICK = ComparisonOptions(samples=200)
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """A folder with two systems, `good` and `poor`, scored with baselines on the same 24 documents."""
+    folder = tmp_path_factory.mktemp("scored")
+    rows = pair_rows(24, seed=3)
+    references = write_jsonl(folder / "references.jsonl", rows)
+    for name, cut in (("good", 0), ("poor", 25)):
+        predictions = [{"id": row["id"], "summary": row["document"][cut:][:60]} for row in rows]
+        predictions = write_jsonl(folder / f"{name}.jsonl", predictions)
+        options = EvaluationOptions(baselines=True, lead_k=1, bootstrap_samples=1000)
+        evaluate(predictions, references, folder / f"{name}.scores.json", options)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compared(scored):
+    """The comparison of both, and its folder."""
+    folder = scored / "comparison"
+    training = scored / "metrics.jsonl"
+    training.write_text('{"step": 1, "loss": 5}\n{"step": 2, "loss": 4}\n{"step": 2, "validation_loss": 4.5}\n')
+    benchmarks = scored / "encoders.json"
+    cells = [("fastformer", 1024, 1.0), ("fastformer", 2048, 2.0), ("full", 1024, 3.0)]
+    rows = [
+        {"encoder": name, "dtype": "float32", "length": length, "forward_ms": time, "peak_mb": None}
+        for name, length, time in cells
+    ]
+    benchmarks.write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    options = ComparisonOptions(
+        published="pubmed", training=(f"good={training}",), benchmarks=benchmarks, samples=200, max_examples=5
+    )
+    return compare_files([str(scored / f"{name}.scores.json") for name in ("good", "poor")], folder, options), folder
+
+
+def read_examples(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_systems_are_the_files_their_baselines_and_the_published_ones(compared):
+    comparison, folder = compared
+    assert json.loads((folder / "comparison.json").read_text(encoding="utf-8")) == comparison
+    kinds = {system["name"]: system["kind"] for system in comparison["systems"]}
+    assert list(kinds)[:5] == ["good", "poor", "lead-1", "random-1", "oracle"]
+    assert list(kinds.values()) == ["model"] * 2 + ["baseline"] * 3 + ["published"] * 7
+    assert (comparison["metrics"], comparison["baseline"], comparison["num_examples"]) == (METRICS, "good", 24)
+    fastformer = comparison["systems"][-1]
+    assert fastformer["name"] == "Fastformer (published)"
+    assert fastformer["metrics"]["rougeLsum"]["fmeasure"] == {"mean": 0.3481}
+    assert "not run here" in fastformer["source"]
+    assert "|n:24|bs:1000|ci:0.95|tests:200|correction:holm|seed:1|" in comparison["signature"]
+
+
+def test_means_intervals_and_measures_are_those_of_the_evaluations(scored, compared):
+    systems = {system["name"]: system for system in compared[0]["systems"]}
+    content = json.loads((scored / "poor.scores.json").read_text(encoding="utf-8"))
+    assert systems["poor"]["metrics"] == content["scores"]
+    assert systems["poor"]["measures"] == content["text_measures"]
+    assert systems["oracle"]["metrics"] == content["baselines"]["oracle"]
+    assert systems["oracle"]["measures"] == content["baseline_measures"]["oracle"]
+
+
+def test_every_other_system_is_tested_against_the_first_with_corrected_p_values(scored, compared):
+    tests = compared[0]["tests"]
+    others = ["poor", "lead-1", "random-1", "oracle"]
+    assert [(test["system"], test["metric"]) for test in tests] == [(name, of) for name in others for of in METRICS]
+    good, poor = (read_examples(scored / f"{name}.scores.examples.jsonl") for name in ("good", "poor"))
+    differences = [
+        ours["rouge2"]["fmeasure"] - theirs["rouge2"]["fmeasure"] for ours, theirs in zip(poor, good, strict=True)
+    ]
+    test = next(test for test in tests if (test["system"], test["metric"]) == ("poor", "rouge2"))
+    (expected,) = paired_tests(np.array(differences)[:, None], samples=200)
+    assert {name: test[name] for name in vars(expected)} == pytest.approx(vars(expected))
+    assert test["difference"] < 0
+    assert test["wins"] + test["losses"] + test["ties"] == 24
+    family = [test for test in tests if test["metric"] == "rouge2"]
+    assert [test["p_adjusted"] for test in family] == adjust([test["p_randomization"] for test in family])
+
+
+def test_scores_by_length_and_lengths_come_from_the_documents(scored, compared):
+    comparison, _ = compared
+    words = {row["id"]: len(row["document"].split()) for row in read_examples(scored / "references.jsonl")}
+    assert {document["id"]: document["source_words"] for document in comparison["documents"]} == words
+    assert comparison["documents"][0]["summary_words"].keys() == {"good", "poor", "lead-1", "random-1", "oracle"}
+    groups = comparison["by_length"]
+    assert [group["num_examples"] for group in groups] == [5, 5, 5, 5, 4]
+    assert (groups[0]["shortest"], groups[-1]["longest"]) == (min(words.values()), max(words.values()))
+    means = [group["num_examples"] * group["scores"]["poor"]["rouge1"]["mean"] for group in groups]
+    poor = next(system for system in comparison["systems"] if system["name"] == "poor")
+    assert sum(means) / 24 == pytest.approx(poor["metrics"]["rouge1"]["fmeasure"]["mean"])
+
+
+def test_examples_have_the_texts_of_the_files_that_were_scored(scored, compared):
+    rows = {row["id"]: row for row in read_examples(scored / "references.jsonl")}
+    examples = compared[0]["examples"]
+    assert len(examples) == 5
+    for example in examples:
+        row = rows[example["id"]]
+        assert (example["document"], example["reference"]) == (row["document"], row["summary"])
+        assert example["predictions"] == {"good": row["document"][:60], "poor": row["document"][25:][:60]}
+        assert example["scores"].keys() == {"good", "poor", "lead-1", "random-1", "oracle"}
+        assert list(example["scores"]["good"]) == METRICS
+
+
+def test_examples_are_the_best_the_worst_and_the_most_disputed():
+    fmeasures = np.array([[0.5, 0.5], [0.9, 0.9], [0.1, 0.1], [0.4, 0.9], [0.5, 0.5]])
+    assert choose_examples(fmeasures, 3) == [1, 2, 3]
+    assert choose_examples(fmeasures, 9) == [0, 1, 2, 3, 4]
+    assert choose_examples(fmeasures, 0) == []
+
+
+def test_stored_texts_are_used_and_files_that_are_gone_leave_scores_alone(scored, tmp_path):
+    for stored in (True, False):
+        references = write_jsonl(tmp_path / "r.jsonl", read_examples(scored / "references.jsonl")[:3])
+        predictions = write_jsonl(tmp_path / "p.jsonl", read_examples(scored / "good.jsonl")[:3])
+        options = EvaluationOptions(baselines=True, lead_k=1, store_texts=stored)
+        evaluate(predictions, references, tmp_path / "p.scores.json", options)
+        predictions.unlink()
+        comparison = compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK)
+        assert len(comparison["examples"]) == 3
+        for example in comparison["examples"]:
+            assert example["predictions"].keys() == ({"p", "lead-1", "random-1", "oracle"} if stored else set())
+            assert (example["document"] is not None) == stored
+
+
+def test_a_file_with_means_of_baselines_alone_shows_them_untested(scored, tmp_path):
+    """As files of earlier versions, without measures too."""
+    content = json.loads((scored / "good.scores.json").read_text(encoding="utf-8"))
+    del content["inputs"]
+    (tmp_path / "old.json").write_text(json.dumps(content), encoding="utf-8")
+    lines = read_examples(scored / "good.scores.examples.jsonl")
+    write_jsonl(tmp_path / "old.examples.jsonl", [{name: line[name] for name in ("id", *METRICS)} for line in lines])
+    comparison = compare_files([str(tmp_path / "old.json")], tmp_path / "out", QUICK)
+    assert [system["name"] for system in comparison["systems"]] == ["old", "lead-1", "random-1", "oracle"]
+    assert comparison["systems"][3]["metrics"] == content["baselines"]["oracle"]
+    assert comparison["tests"] == comparison["documents"] == comparison["by_length"] == []
+
+
+def test_examples_that_differ_are_refused_or_the_shared_ones_compared(scored, tmp_path):
+    references = scored / "references.jsonl"
+    fewer = write_jsonl(tmp_path / "fewer.jsonl", read_examples(scored / "good.jsonl")[4:])
+    evaluate(fewer, references, tmp_path / "fewer.json", EvaluationOptions(policy=Policy("intersect")))
+    files = [str(scored / "good.scores.json"), str(tmp_path / "fewer.json")]
+    with pytest.raises(InputError, match=r"4 only in the first \('3-0', '3-1', '3-2', …\), 0 only in the second;"):
+        compare_files(files, tmp_path / "out", QUICK)
+    comparison = compare_files(files, tmp_path / "out", ComparisonOptions(on_mismatch="intersect", samples=200))
+    assert comparison["num_examples"] == 20
+    good, same = (system for system in comparison["systems"] if system["kind"] == "model")
+    assert good["metrics"] == same["metrics"]
+    assert comparison["tests"][0]["p_adjusted"] == 1
+
+
+def test_scores_made_in_another_way_or_of_other_references_are_refused(scored, tmp_path):
+    predictions, references = scored / "good.jsonl", scored / "references.jsonl"
+    evaluate(predictions, references, tmp_path / "a.json", EvaluationOptions(rouge=RougeSettings(stemmer=False)))
+    rows = read_examples(references)
+    rows[3]["summary"] = "Something else."
+    evaluate(predictions, write_jsonl(tmp_path / "other.jsonl", rows), tmp_path / "b.json")
+    good = str(scored / "good.scores.json")
+    with pytest.raises(InputError, match="stem is porter there and no here"):
+        compare_files([good, str(tmp_path / "a.json")], tmp_path / "out")
+    with pytest.raises(InputError, match="have the same ids and different references"):
+        compare_files([good, str(tmp_path / "b.json")], tmp_path / "out")
+
+
+def test_what_cannot_be_read_is_refused_with_the_reason(scored, tmp_path):
+    (tmp_path / "no.json").write_text("[1]", encoding="utf-8")
+    good = str(scored / "good.scores.json")
+    for arguments, options, message in (
+        ([str(tmp_path / "none.json")], QUICK, "none.json: is not a file that `summarizer evaluate` wrote"),
+        ([str(tmp_path / "no.json")], QUICK, "no.json: is not a file that `summarizer evaluate` wrote"),
+        ([good, good], QUICK, "several systems would be called good; name them"),
+        ([good], ComparisonOptions(training=("x",)), "--training x: expected NAME=PATH"),
+        ([good], ComparisonOptions(training=(f"x={good}",)), "cannot be read"),
+        ([good], ComparisonOptions(benchmarks=tmp_path / "none"), "cannot be read"),
+    ):
+        with pytest.raises(InputError, match=message):
+            compare_files(arguments, tmp_path / "out", options)
+    with pytest.raises(InputError, match="is a file; name a folder"):
+        compare_files([good], tmp_path / "no.json", QUICK)
+    twice = compare_files([f"first={good}", f"second={good}"], tmp_path / "out", QUICK)
+    assert [system["name"] for system in twice["systems"][:2]] == ["first", "second"]
+
+
+def test_the_command_writes_everything_and_prints_a_table_without_torch(scored, tmp_path):
+    code = (
+        "import sys; from summarizer.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: assert 'torch' not in sys.modules"
+    )
+    files = [str(scored / f"{name}.scores.json") for name in ("good", "poor")]
+    command = [sys.executable, "-c", code, "compare", *files, "-o", str(tmp_path / "out"), "--samples", "100"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for shown in ("good", "poor", "oracle", "ROUGE-Lsum", "differs from good", "signature"):
+        assert shown in done.stdout
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {
+        "comparison.json",
+        "comparison.html",
+        "comparison.md",
+        "comparison.csv",
+        "rouge.png",
+        "lengths.png",
+    } <= written
