@@ -35,7 +35,7 @@ BENCHMARKS = {
 SHORT = (
     "training.steps=2 training.validate_every=2 training.save_every=1 training.rouge_examples=1 "
     "training.tokens_per_batch=1024 data.max_source_tokens=128 data.max_target_tokens=16 "
-    "generation.max_summary_tokens=4 "
+    "generation.max_summary_tokens=4 generation.min_summary_tokens=2 "
     "data.max_train_examples=4 data.max_validation_examples=1 data.max_test_examples=2"
 )
 TINY = (
@@ -47,15 +47,16 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def commands() -> list[str]:
-    found = [line for page in PAGES for block in blocks(page, "bash") for line in block.splitlines() if line]
-    return [line for line in dict.fromkeys(found) if line not in ELSEWHERE]
+def commands(page: Path) -> list[str]:
+    lines = [line for block in blocks(page, "bash") for line in block.splitlines() if line]
+    return [line for line in dict.fromkeys(lines) if line not in ELSEWHERE]
 
 
-@pytest.fixture(scope="module")
-def workplace(tmp_path_factory):
+@pytest.fixture
+def workplace(tmp_path):
     """A folder that looks like the repository to a command, with a small corpus of one's own."""
-    folder = tmp_path_factory.mktemp("workplace")
+    folder = tmp_path / "workplace"
+    folder.mkdir()
     for name in ("configs", "scripts", "samples", "summarizer"):
         (folder / name).symlink_to(ROOT / name)
     corpus = folder / "my_corpus"
@@ -83,7 +84,9 @@ def shortened(command: str) -> str:
     return f"{command} {more}{tiny}"
 
 
-def test_every_command_of_the_pages_runs(workplace):
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+def test_every_command_of_the_page_runs_one_after_the_other(page, workplace):
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -91,7 +94,7 @@ def test_every_command_of_the_pages_runs(workplace):
         "HF_HUB_OFFLINE": "1",
     }
     failed = []
-    for command in commands():
+    for command in commands(page):
         done = subprocess.run(
             shlex.split(shortened(command)), cwd=workplace, env=environment, capture_output=True, text=True, timeout=240
         )
