@@ -114,6 +114,13 @@ def test_the_tables_are_those_of_the_result_files(monkeypatch):
         assert scripts.updated(text) == text
 
 
+def test_the_page_of_the_configuration_is_that_of_the_data_classes(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    script = import_module("write_configuration_page")
+    assert script.PAGE.read_text(encoding="utf-8") == script.page()
+    assert "| `training.steps` | `int` | `10000` |" in script.page()
+
+
 def test_the_sample_pairs_are_the_sample_documents_with_their_references():
     from summarizer.data.readers import read_document
 
