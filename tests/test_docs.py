@@ -20,7 +20,10 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # These are what runs the tests, or what a test of its own runs.
-ELSEWHERE = ("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check")
+ELSEWHERE = (
+    *("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check"),
+    *("python scripts/prove_training_resume.py --kills 25", "python scripts/prove_training_scaling.py"),
+)
 # Benchmarks are shown at their real size; here they are tiny. Of an option given twice, the last counts.
 SMALL = "--d-model 32 --heads 2 --repeats 1"
 SMALL_MODELS = f"{SMALL} --no-memory --layers 1 --ffn-dim 32 --lengths 64"

@@ -5,8 +5,21 @@ import torch
 
 from summarizer.training import summarization
 from summarizer.training.loop import TrainingError, train
+from tests.processes import said_by_two_processes
 from tests.training.test_loop import assert_same_tensors, losses_of, metrics_of
 
+TWO_PROCESSES = """
+def run(rank):
+    original = summarization.summed_loss
+
+    def patched(model, batch, smoothing):
+        if rank == 1 and len(batch["labels"]) > 1 and model.training:
+            raise MemoryError
+        return original(model, batch, smoothing)
+
+    summarization.summed_loss = patched
+    loop.train(load_config(Path(sys.argv[1]), sys.argv[2:]))
+"""
 SETTINGS = ["training.steps=3", "training.rouge_examples=0", "model.dropout=0", "training.tokens_per_batch=400"]
 
 
@@ -62,3 +75,12 @@ def test_a_single_document_out_of_memory_ends_the_run_with_the_settings_to_lower
 def test_without_an_out_of_memory_nothing_changes(configure):
     folders = [train(configure(*SETTINGS, f"name=n{on}", f"training.split_on_out_of_memory={on}")) for on in (0, 1)]
     assert_same_tensors(*(folder / "last/model.safetensors" for folder in folders))
+
+
+@pytest.mark.slow
+def test_one_of_two_processes_halves_its_batches_and_the_steps_are_those_of_one_process(configure, tmp_path):
+    settings = [*SETTINGS, "training.batches_per_step=4", "training.split_on_out_of_memory=true"]
+    straight = train(configure(*settings, "name=straight"))
+    output = said_by_two_processes(TWO_PROCESSES, str(tmp_path / "base.yaml"), *settings)
+    assert "2 process(es)" in output, output
+    assert losses_of(tmp_path / "runs/base") == pytest.approx(losses_of(straight), rel=1e-5)

@@ -1,6 +1,5 @@
 """A run folder belongs to one run; processes do not wait for each other without end."""
 
-import os
 import re
 import signal
 import subprocess
@@ -12,8 +11,8 @@ import pytest
 from summarizer.files import InputError
 from summarizer.training.launch import LOCK_FILE
 from summarizer.training.loop import train
+from tests.processes import environment, said_by_two_processes
 
-REPOSITORY = Path(__file__).parents[2]
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -27,43 +26,20 @@ with locked(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
     time.sleep(120)
 """
 ABSENT = """
-import os, socket, sys, time
-from pathlib import Path
-import datasets  # before the time-out counts
-from summarizer.config import load_config
-from summarizer.files import InputError
-from summarizer.training import distributed, loop
+def run(rank):
+    absent, load_shares = int(sys.argv[2]), loop.load_shares
 
-absent = int(sys.argv[2])
-with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
-child = os.fork()
-rank = "0" if child else "1"
-os.environ |= {"RANK": rank, "LOCAL_RANK": rank}
-load_shares = loop.load_shares
+    def stall(rows, plan, first, process, *rest):
+        for step, share in enumerate(load_shares(rows, plan, first, process, *rest)):
+            if step == 2 and process == absent:
+                time.sleep(20)
+                os._exit(0)
+            yield share
 
-def stall(rows, plan, first, process, *rest):
-    for step, share in enumerate(load_shares(rows, plan, first, process, *rest)):
-        if step == 2 and process == absent:
-            time.sleep(20)
-            os._exit(0)
-        yield share
-
-loop.load_shares = stall
-distributed.SECONDS_TO_ANSWER = 3.0
-try:
+    loop.load_shares = stall
+    distributed.SECONDS_TO_ANSWER = 3.0
     loop.train(load_config(Path(sys.argv[1]), ["training.timeout_minutes=0.1", "data.validation=[]"]))
-except InputError as error:
-    print(f"ended: {error}", file=sys.stderr, flush=True)
-if child:
-    os.waitpid(child, 0)
-os._exit(1)
 """
-
-
-def environment():
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "ACCELERATE_USE_CPU": "true"}
 
 
 def test_a_run_folder_that_another_run_writes_is_refused_until_that_has_ended(configure, tmp_path):
@@ -90,10 +66,9 @@ def test_a_tracker_that_is_not_installed_is_one_clear_line(configure):
 @pytest.mark.parametrize("absent", [0, 1])
 def test_processes_that_wait_in_vain_end_and_name_the_one_that_did_not_come(configure, tmp_path, absent):
     configure()
-    command = [sys.executable, "-c", ABSENT, str(tmp_path / "base.yaml"), str(absent)]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=200, check=False)
-    assert "ended: " in done.stderr, done.stderr
-    (said,) = re.findall(r"ended: (.*)", done.stderr)
+    output = said_by_two_processes(ABSENT, str(tmp_path / "base.yaml"), str(absent))
+    assert "ended: " in output, output
+    (said,) = re.findall(r"ended: (.*)", output)
     assert said == (
         f"process {1 - absent} waited longer than training.timeout_minutes for process {absent}, which did not come"
         + ("" if absent else ", or for the one that process 0 names")
