@@ -67,7 +67,7 @@ def prove(folder: Path, kills: int, generator: random.Random) -> dict[str, Any]:
             child.kill_after(generator.uniform(0, STEPS_PER_KILL * step_seconds))
         else:
             child.wait_for_writing()
-            child.kill_after(generator.uniform(0, step_seconds / 2))
+            child.kill_after(generator.uniform(0, step_seconds / 8))
         while_writing += child.is_writing()
         while_starting += child.num_steps() == 0
     _Child("killed").finish()

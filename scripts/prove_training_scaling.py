@@ -2,7 +2,7 @@
 
 A step of four micro-batches is taken by one process, by two and by four (gloo). Losses, learning rates and gradients of
 each step must be the same, also where micro-batches or documents do not go round, with one set of parameters for all
-encoder layers, tied embeddings and gradient checkpointing.
+encoder layers, tied embeddings and gradient checkpointing, and where a run goes on with another number of processes.
 """
 
 import json
@@ -24,6 +24,7 @@ VARIANTS = {
     ],
 }  # fmt: skip
 TOLERANCE = 1e-6
+TOLERANCE_OF_LOSSES = 1e-5
 
 
 def main(
@@ -42,6 +43,7 @@ def main(
         os.chdir(folder)
         write_tiny_run(Path(folder), steps=steps, batches_per_step=4, save_every=steps, validate_every=steps)
         results = {name: _compare(name.split()[0], worlds, overrides) for name, overrides in VARIANTS.items()}
+        results["resumed with other numbers of processes"] = _compare_resumed(worlds, steps)
         os.chdir("/")
     summary = {
         "equal": all(result["equal"] for result in results.values()),
@@ -49,6 +51,7 @@ def main(
         "micro_batches_a_step": 4,
         "steps": steps,
         "tolerance_of_gradients": TOLERANCE,
+        "tolerance_of_losses": TOLERANCE_OF_LOSSES,
         "variants": results,
     }
     if output is not None:
@@ -86,6 +89,20 @@ def _compare(variant: str, worlds: list[int], overrides: list[str]) -> dict[str,
         "largest_difference_of_a_loss": loss_difference,
         "same_learning_rates": same_rates,
     }
+
+
+def _compare_resumed(worlds: list[int], steps: int) -> dict[str, Any]:
+    """Train on with another number of processes after half of the steps, and compare with the first number alone."""
+    constant = ["training.schedule=constant"]  # as cosine depends on the number of steps
+    _run_processes("straight", worlds[0], constant)
+    _run_processes("resumed", worlds[-1], [*constant, f"training.steps={steps // 2}"])
+    _run_processes("resumed", worlds[0], [*constant, "resume=true"])
+    straight, resumed = (
+        [line["loss"] for line in logged_metrics(Path("runs", name)) if "loss" in line]
+        for name in ("straight", "resumed")
+    )
+    difference = max(abs(mine - theirs) for mine, theirs in zip(straight, resumed, strict=True))
+    return {"equal": difference <= TOLERANCE_OF_LOSSES, "largest_difference_of_a_loss": difference}
 
 
 def _run_processes(name: str, world: int, overrides: list[str]) -> None:

@@ -65,5 +65,7 @@ def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
             lock_file(file)
         except BlockingIOError:
             raise InputError(f"{folder}: another run is writing it; wait for its end or give another name") from None
+        for left in filter(Path.is_file, folder.glob(".*.part")):  # by a run that was killed while it wrote a file
+            left.unlink()
         os.register_at_fork(after_in_child=file.close)  # a worker that outlives a killed run must not hold it
         yield

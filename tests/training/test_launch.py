@@ -52,9 +52,11 @@ def test_a_run_folder_that_another_run_writes_is_refused_until_that_has_ended(co
         with pytest.raises(InputError, match=r"runs/base: another run is writing it; wait for its end or give another"):
             train(config)
         assert [path.name for path in folder.iterdir()] == [LOCK_FILE]
+        (folder / ".metrics.jsonl.x.part").touch()  # as a killed run may leave it
         other.send_signal(signal.SIGKILL)
         other.wait()
         train(config)  # also where a worker of the killed run is still there
+    assert not list(folder.glob(".*.part"))
 
 
 def test_a_tracker_that_is_not_installed_is_one_clear_line(configure):
