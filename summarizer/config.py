@@ -44,6 +44,21 @@ class DataConfig:
 
 
 @dataclass(frozen=True)
+class LoraConfig:
+    """Low-rank adapters trained in place of the weights (needs peft); `best/` and `last/` are whole models again."""
+
+    r: int = 8  # the rank
+    alpha: float = 16.0  # adapters are scaled by alpha / r
+    dropout: float = 0.0
+    target_modules: list[str] = field(default_factory=list)  # ends of linear layers' names; none: all linear layers
+
+    def __post_init__(self) -> None:
+        _check_at_least(self, "training.lora", 1, "r")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"training.lora.dropout must be from 0 to below 1, not {self.dropout}")
+
+
+@dataclass(frozen=True)
 class TrainingConfig:
     """How a model is trained. A step is an optimizer step of `batches_per_step` micro-batches over all processes."""
 
@@ -52,30 +67,36 @@ class TrainingConfig:
     tokens_per_batch: int = 16_384  # source tokens in a micro-batch, padding included
     batches_per_step: int = 1  # micro-batches in a step, shared out over the processes
     learning_rate: float = 1e-3
-    schedule: Literal["cosine", "inverse_sqrt", "constant"] = "cosine"
-    warmup_steps: int = 200
+    schedule: Literal["cosine", "inverse_sqrt", "constant"] = "cosine"  # of the learning rate, after the warm-up
+    warmup_steps: int = 200  # over which the learning rate rises
     min_learning_rate_ratio: float = 0.05  # where cosine ends
-    weight_decay: float = 0.01
+    weight_decay: float = 0.01  # of matrices; norms and biases have none
     adam_betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
-    max_grad_norm: float = 1.0
+    max_grad_norm: float = 1.0  # longer gradients are scaled to it; .inf: no limit
     max_skipped_in_a_row: int = 5  # steps passed over since their loss or gradient is not finite; one more ends the run
     ema_decay: float | None = None  # validate and keep an exponential moving average of the weights, such as 0.999
     label_smoothing: float = 0.0
     mixed_precision: Literal["auto", "no", "bf16", "fp16"] | None = None  # auto: bf16 where fast; None: the launcher's
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: bool = False  # less memory, more time
+    split_on_out_of_memory: bool = False  # halve a micro-batch that does not fit and go on, in place of ending
+    freeze: list[str] = field(default_factory=list)  # patterns of parameters that stay as they are, such as [*encoder*]
+    lora: LoraConfig | None = None  # train low-rank adapters, such as {r: 8}
     num_workers: int = 0  # processes that load batches
+    timeout_minutes: float = 60  # a process waits no longer for the others, also while the first one prepares the data
     initial_embeddings: str | None = None  # a model folder or hub id with the same vocabulary
-    log_every: int = 10
+    log_every: int = 10  # steps; so the next ones
     validate_every: int = 500
     rouge_examples: int = 32  # validation documents summarized for ROUGE; 0 = none
-    save_every: int = 500
-    keep_checkpoints: int = 2
+    save_every: int = 500  # a checkpoint
+    keep_checkpoints: int = 2  # the newest
+    keep_every: int | None = None  # checkpoints of steps divisible by it stay, too
     best_metric: Literal["loss", "rouge1", "rouge2", "rougeL", "rougeLsum", "accuracy", "macro_f1"] = "loss"
     early_stopping_patience: int | None = None  # validations without a better best_metric
-    trackers: list[str] = field(default_factory=lambda: ["tensorboard"])
+    trackers: list[str] = field(default_factory=lambda: ["tensorboard"])  # any that accelerate knows and is installed
 
     def __post_init__(self) -> None:
         _check_at_least(self, "training", 1, "steps", "tokens_per_batch", "batches_per_step", "early_stopping_patience")
+        _check_at_least(self, "training", 1, "keep_every")
         _check_at_least(self, "training", 1, "log_every", "validate_every", "save_every", "keep_checkpoints")
         _check_at_least(self, "training", 0, "learning_rate", "warmup_steps", "min_learning_rate_ratio", "weight_decay")
         _check_at_least(self, "training", 0, "label_smoothing", "num_workers", "rouge_examples", "max_skipped_in_a_row")
@@ -83,6 +104,8 @@ class TrainingConfig:
             raise InputError(f"training.ema_decay must be between 0 and 1, not {self.ema_decay}")
         if self.max_minutes is not None and not self.max_minutes > 0:
             raise InputError(f"training.max_minutes must be positive, not {self.max_minutes}")
+        if not self.timeout_minutes > 0:
+            raise InputError(f"training.timeout_minutes must be positive, not {self.timeout_minutes}")
         if not self.max_grad_norm > 0:
             raise InputError(f"training.max_grad_norm must be positive (.inf: no limit), not {self.max_grad_norm}")
         if self.label_smoothing >= 1:
@@ -119,7 +142,7 @@ class RunConfig:
     name: str = "run"  # the run folder is output_dir/name
     output_dir: str = "runs"
     seed: int = 1
-    resume: bool = False
+    resume: bool = False  # go on from the newest checkpoint, if there is one
     pretrained: str | None = None  # start from this model (folder, hub id, "default"); None: a new one by `model`
     model: dict[str, Any] = field(default_factory=dict)  # fields of SummarizerConfig, checked where the model is made
     data: DataConfig = field(default_factory=DataConfig)

@@ -12,6 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 RECORD_SUFFIXES = (".jsonl", ".csv", ".parquet")
 
 
@@ -147,6 +152,18 @@ def write_whole(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     except BaseException:
         Path(aside).unlink(missing_ok=True)
         raise
+
+
+def lock_file(file: IO[Any]) -> None:
+    """Lock a file until it is closed or this process ends. Raises BlockingIOError if another process has."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:  # a file system without locks
+        return
 
 
 def check_writable(path: Path) -> None:

@@ -20,7 +20,10 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 # These are what runs the tests, or what a test of its own runs.
-ELSEWHERE = ("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check")
+ELSEWHERE = (
+    *("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check"),
+    *("python scripts/prove_training_resume.py --kills 25", "python scripts/prove_training_scaling.py"),
+)
 # Benchmarks are shown at their real size; here they are tiny. Of an option given twice, the last counts.
 SMALL = "--d-model 32 --heads 2 --repeats 1"
 SMALL_MODELS = f"{SMALL} --no-memory --layers 1 --ffn-dim 32 --lengths 64"
@@ -123,6 +126,13 @@ def test_the_tables_are_those_of_the_result_files(monkeypatch):
         text = page.read_text(encoding="utf-8")
         assert "<!-- table:" in text
         assert scripts.updated(text) == text
+
+
+def test_the_page_of_the_configuration_is_that_of_the_data_classes(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    script = import_module("write_configuration_page")
+    assert script.PAGE.read_text(encoding="utf-8") == script.page()
+    assert "| `training.steps` | `int` | `10000` |" in script.page()
 
 
 def test_the_sample_pairs_are_the_sample_documents_with_their_references():

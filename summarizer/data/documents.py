@@ -22,6 +22,7 @@ from summarizer.data.text import clean_text
 from summarizer.files import RECORD_SUFFIXES, InputError, Record, hash_of_file, read_records, record_format
 
 Target = Literal["summary", "label"]
+NAMED_ROWS = 3  # of those that are not taken, for each reason
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,20 @@ class ReadReport:
     """What was not taken: how many rows for each reason, and where the first of each stand."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)
+    examples: dict[str, list[str]] = field(default_factory=dict)
 
     def drop(self, reason: str, location: str) -> None:
         """Count a row that is not taken."""
         self.counts[reason] += 1
-        self.examples.setdefault(reason, location)
+        named = self.examples.setdefault(reason, [])
+        if len(named) < NAMED_ROWS:
+            named.append(location)
 
     def lines(self) -> list[str]:
         """One line a reason, for people."""
-        return [f"{count} × {reason} (first: {self.examples[reason]})" for reason, count in self.counts.items()]
+        return [
+            f"{count} × {reason} (first: {', '.join(self.examples[reason])})" for reason, count in self.counts.items()
+        ]
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,19 @@ class PreparedData:
         return lines
 
 
+def identical_documents(data: PreparedData, others: PreparedData) -> list[str]:
+    """The ids of `others` whose documents, as they are read, are among those of `data`."""
+    known = set(_hashes_of_documents(data))
+    return [id_ for id_, hashed in zip(others.rows["id"], _hashes_of_documents(others), strict=True) if hashed in known]
+
+
+def _hashes_of_documents(data: PreparedData) -> Iterator[int]:
+    for ids in data.rows.data["input_ids"].iterchunks():  # straight from the file's memory: seconds for a gigabyte
+        values, offsets = ids.values.to_numpy(), ids.offsets.to_pylist()
+        for start, end in itertools.pairwise(offsets):
+            yield hash(values[start:end].tobytes())
+
+
 def prepare(
     entries: list[str],
     split: str,

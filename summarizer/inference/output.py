@@ -8,17 +8,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from summarizer.data.text import clean_text
-from summarizer.files import InputError, write_json, write_whole
+from summarizer.files import InputError, lock_file, write_json, write_whole
 from summarizer.inference.names import RECORDS, TextNames
 from summarizer.inference.sources import InputDocument
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ class JsonlSink:
         self.part.touch()
         self._file = self.part.open("r+b")
         try:
-            _lock(self._file)
+            lock_file(self._file)
         except BlockingIOError:
             self._file.close()
             raise InputError(f"{path}: another run is writing it; wait for its end or choose another -o") from None
@@ -256,18 +251,6 @@ def titled_summary(record: SummaryRecord) -> str:
 
 def _bytes(text: str) -> bytes:
     return text.encode(errors="backslashreplace")  # as write_whole does; it is also how JSON escapes a lone surrogate
-
-
-def _lock(file: IO[bytes]) -> None:
-    """Lock a file until it is closed or this process ends. Raises BlockingIOError if another process has."""
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:  # a file system without locks
-        return
 
 
 def _key(document: InputDocument) -> str:

@@ -116,11 +116,15 @@ def complete_checkpoints(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: (len(path.name), path.name))  # by number, also past step 999999
 
 
-def prune_checkpoints(folder: Path, keep: int) -> None:
-    """Delete all but the newest `keep` complete checkpoints, and what interrupted writing left."""
+def prune_checkpoints(folder: Path, keep: int, keep_every: int | None = None) -> None:
+    """Delete all complete checkpoints but the newest `keep` and those of every `keep_every`-th step.
+
+    What interrupted writing left goes, too.
+    """
     complete = complete_checkpoints(folder)
     for path in complete[: max(0, len(complete) - keep)]:
-        shutil.rmtree(path)
+        if keep_every is None or int(path.name.removeprefix("step-")) % keep_every:
+            shutil.rmtree(path)
     for path in folder.glob(".*.part"):
         shutil.rmtree(path, ignore_errors=True)
 

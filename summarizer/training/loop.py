@@ -8,8 +8,10 @@ import math
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,11 @@ from torch import Tensor
 from transformers.utils.logging import disable_progress_bar
 
 from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
-from summarizer.data.batching import IGNORED, BatchPlan, collate, load_shares, num_labels_in
+from summarizer.data.batching import BatchPlan, load_shares, num_labels_in
+from summarizer.data.preparation import identical_documents
 from summarizer.files import InputError, StoppedError, write_whole
-from summarizer.inference.summarizer import choose_device, choose_dtype
 from summarizer.memory import keep_freed_memory, peak_memory_mb
+from summarizer.training.adaptation import choose_what_is_trained, without_adapters
 from summarizer.training.average import ExponentialAverage
 from summarizer.training.card import make_card, without_paths
 from summarizer.training.checkpoint import (
@@ -37,7 +40,9 @@ from summarizer.training.checkpoint import (
     save_model_folder,
 )
 from summarizer.training.classification import Classification
-from summarizer.training.distributed import sum_over_processes
+from summarizer.training.distributed import naming_absent_processes, sum_over_processes
+from summarizer.training.gradients import BatchTooLargeError, Gradients
+from summarizer.training.launch import bfloat16_is_fast, locked, make_accelerator
 from summarizer.training.optim import learning_rate_at, make_optimizer, set_learning_rate
 from summarizer.training.progress import RunLog, StepWindow
 from summarizer.training.stopping import StopSignals
@@ -61,14 +66,15 @@ def train(config: RunConfig, dry_run: bool = False) -> Path:
     folder = Path(config.output_dir, config.name)
     keep_freed_memory()
     disable_progress_bar()  # transformers' own, for every file that is written
-    checkpoints = _checkpoints_to_resume(folder, config.resume)
-    accelerator = _make_accelerator(config, folder)
-    task = TASKS[config.task](config)
-    run = _Run(config, folder, accelerator, task)
-    if dry_run:
-        run.estimate()
-    elif run.start(checkpoints):
-        run.loop()
+    accelerator = make_accelerator(config.training, folder)
+    with nullcontext() if dry_run else locked(folder, accelerator), naming_absent_processes(accelerator):
+        with accelerator.main_process_first():
+            checkpoints = _checkpoints_to_resume(folder, config.resume)
+        run = _Run(config, folder, accelerator, TASKS[config.task](config))
+        if dry_run:
+            run.estimate()
+        elif run.start(checkpoints):
+            run.loop()
     return folder
 
 
@@ -83,26 +89,6 @@ def _checkpoints_to_resume(folder: Path, resume: bool) -> list[Path]:
     return checkpoints
 
 
-def _make_accelerator(config: RunConfig, folder: Path) -> Accelerator:
-    precision = config.training.mixed_precision
-    if precision == "auto":
-        precision = "bf16" if _bfloat16_is_fast() else "no"
-    try:
-        return Accelerator(
-            # Unless told so, accelerate takes each of several processes without GPUs for the only one.
-            cpu=not torch.accelerator.is_available(),
-            mixed_precision=precision,
-            log_with=list(config.training.trackers) or None,
-            project_dir=folder,
-        )
-    except ValueError as error:  # a precision that this machine lacks, an unknown tracker
-        raise InputError(f"training.mixed_precision or training.trackers: {error}") from error
-
-
-def _bfloat16_is_fast() -> bool:
-    return choose_dtype("auto", choose_device("auto")) == torch.bfloat16
-
-
 class _Run:
     """One training run on this process."""
 
@@ -110,6 +96,7 @@ class _Run:
         self.config, self.settings, self.folder = config, config.training, folder
         self.accelerator, self.task = accelerator, task
         self.num_processes = accelerator.num_processes
+        self.say: Callable[[str], None] = partial(print, file=sys.stderr)  # until there is a log
         with accelerator.main_process_first():  # the others find what the main process has prepared
             training_data = task.prepare("train")
             self.validation_data = task.prepare("validation")
@@ -125,9 +112,12 @@ class _Run:
         )
         model = task.make_model()
         self.num_parameters = model.num_parameters()
+        choose_what_is_trained(model, self.settings)
+        self.num_trained = model.num_parameters(only_trainable=True)
         self.model, self.optimizer = accelerator.prepare(model, make_optimizer(model, self.settings))
         decay = self.settings.ema_decay
         average = None if decay is None else ExponentialAverage(self._bare_model(), decay)
+        self.gradients = Gradients(accelerator, self.model, task, self.settings, config.seed, training_data.rows[0])
         self.trained = Trained(self._bare_model(), self.optimizer, average)
         self.state = TrainingState(samples=self.plan.fingerprint(self.settings.batches_per_step))
 
@@ -140,14 +130,15 @@ class _Run:
         if self.settings.trackers:
             self.accelerator.init_trackers("tensorboard" if self.settings.trackers == ["tensorboard"] else "summarizer")
         self.log = RunLog(self.folder / "metrics.jsonl", self.accelerator, self.state.step, self.settings.steps)
+        self.say = self.log.say
         if self.accelerator.is_main_process:
             with write_whole(self.folder / "config.yaml") as file:
                 file.write(to_yaml(self.config))
         for line in [*self._description(), *notes]:
-            self.log.say(line)
+            self.say(line)
         finished = not self._in_budget() and (self.folder / "last").exists()
         if finished:
-            self.log.say(f"nothing is left to do: step {self.state.step} of {self.settings.steps} is done")
+            self.say(f"nothing is left to do: step {self.state.step} of {self.settings.steps} is done")
         return not finished
 
     def estimate(self) -> None:
@@ -213,7 +204,7 @@ class _Run:
         if stopped:
             path = self.folder / "checkpoints" / f"step-{self.state.step:06d}"
             raise StoppedError(f"stopped after step {self.state.step}; resume=true goes on from {path}")
-        self.log.say(f"done: {self.folder}")
+        self.say(f"done: {self.folder}")
 
     def _resume(self, checkpoints: list[Path]) -> list[str]:
         """Restore the newest good checkpoint; returns lines about it. Raises InputError for what cannot change."""
@@ -241,12 +232,14 @@ class _Run:
     def _description(self) -> list[str]:
         precision = self.accelerator.mixed_precision.replace("no", "float32")
         lines = [line for data in (self.training_data, self.validation_data) if data for line in data.lines()]
+        trained = "" if self.num_trained == self.num_parameters else f", {self.num_trained:,} trained"
+        lines += self._leaks()
         lines.append(
-            f"{self.num_parameters:,} parameters; {self.num_processes} process(es) on {self.accelerator.device.type}, "
-            f"{precision}; {self.plan.batches_per_step} micro-batch(es) of up to "
+            f"{self.num_parameters:,} parameters{trained}; {self.num_processes} process(es) on "
+            f"{self.accelerator.device.type}, {precision}; {self.plan.batches_per_step} micro-batch(es) of up to "
             f"{self.settings.tokens_per_batch:,} source tokens a step, {self.plan.padding_share():.1%} padding"
         )
-        if precision == "bf16" and not _bfloat16_is_fast():
+        if precision == "bf16" and not bfloat16_is_fast():
             lines.append(
                 "bf16 is slow on this machine, often slower than float32; training.mixed_precision=auto chooses"
             )
@@ -256,6 +249,13 @@ class _Run:
                 f"{self.plan.batches_per_step}: every process needs a micro-batch"
             )
         return lines
+
+    def _leaks(self) -> list[str]:
+        """A warning where validation cannot be trusted."""
+        ids = [] if self.validation_data is None else identical_documents(self.training_data, self.validation_data)
+        if not ids:
+            return []
+        return [f"warning: {len(ids):,} validation documents are training documents, too: {', '.join(ids[:3])}"]
 
     def _in_budget(self) -> bool:
         minutes = self.settings.max_minutes
@@ -271,19 +271,14 @@ class _Run:
     def _step(self, micro_batches: list[list[dict[str, Any]]]) -> dict[str, float]:
         """One optimizer step over this process's micro-batches; returns the step's statistics over all processes."""
         accelerator, started = self.accelerator, time.perf_counter()
-        tensors = [self._tensors(rows) for rows in micro_batches]
+        tensors = [self.gradients.tensors(rows) for rows in micro_batches]
         own_labels = sum(map(num_labels_in, tensors))
         own_source_tokens = sum(len(row["input_ids"]) for rows in micro_batches for row in rows)
         own_documents = sum(map(len, micro_batches))
         labels, source_tokens, documents = sum_over_processes(
             accelerator, [own_labels, own_source_tokens, own_documents]
         )
-        own_loss = 0.0
-        for index, batch in enumerate(tensors):
-            self._seed_dropout(index)
-            is_last = index == len(tensors) - 1
-            with nullcontext() if is_last else accelerator.no_sync(self.model):
-                own_loss += self._backward(batch, labels)
+        own_loss = self._add_gradients(tensors, labels)
         learning_rate = learning_rate_at(self.state.step, self.settings, self.state.seconds)
         set_learning_rate(self.optimizer, learning_rate)
         norm = accelerator.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
@@ -314,35 +309,16 @@ class _Run:
             "stop": stop,
         }
 
-    def _backward(self, batch: dict[str, Tensor], num_labels: float) -> float:
-        """Add a micro-batch's gradients; returns its summed loss."""
+    def _add_gradients(self, batches: list[dict[str, Tensor]], num_labels: float) -> float:
         try:
-            loss = self.task.summed_loss(self.model, batch, self.settings.label_smoothing)
-            # Processes' gradients are averaged: times their number, it is the sum over all labels.
-            self.accelerator.backward(loss * (self.num_processes / num_labels))
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "allocate memory" in str(error):
-                rows, length = batch["input_ids"].shape
-                raise TrainingError(
-                    f"out of memory at step {self.state.step + 1} with {rows} × {length:,} source tokens; lower "
-                    "training.tokens_per_batch (more training.batches_per_step make up for it) or "
-                    f"data.max_source_tokens, or set training.gradient_checkpointing; {self._last_checkpoint()}"
-                ) from error
-            raise
-        return float(loss.detach())
-
-    def _tensors(self, rows: list[dict[str, Any]]) -> dict[str, Tensor]:
-        """A micro-batch's tensors; where this process has none, a stand-in whose labels are all ignored."""
-        batch = collate(rows or [self.training_data.rows[0]], self.task.tokenizer.pad_token_id)
-        if not rows:
-            batch["labels"].fill_(IGNORED)
-        return {name: tensor.to(self.accelerator.device) for name, tensor in batch.items()}
-
-    def _seed_dropout(self, index: int) -> None:
-        """The same dropout for a micro-batch on whichever process and after whatever resume."""
-        number = index * self.num_processes + self.accelerator.process_index
-        mixed = (self.config.seed * 1_000_003 + self.state.step) * 1_000_003 + number
-        torch.manual_seed(mixed % 2**63)
+            return self.gradients.add(batches, num_labels, self.state.step, self.say)
+        except BatchTooLargeError as error:
+            raise TrainingError(
+                f"out of memory at step {self.state.step + 1} with {error}; lower training.tokens_per_batch (more "
+                "training.batches_per_step make up for it) or data.max_source_tokens, or set "
+                "training.gradient_checkpointing or training.split_on_out_of_memory; "
+                f"{self._last_checkpoint()}"
+            ) from error
 
     def _count_skipped(self, loss: float, norm: float, micro_batches: list[list[dict[str, Any]]]) -> None:
         """Pass over a step that is not finite; too many in a row end the run."""
@@ -360,7 +336,7 @@ class _Run:
         )
         if self.state.skipped_in_a_row > self.settings.max_skipped_in_a_row:
             raise TrainingError(f"{what}; {self._last_checkpoint()}; a lower training.learning_rate may help")
-        self.log.say(f"step skipped: {what}")
+        self.say(f"step skipped: {what}")
 
     def _last_checkpoint(self) -> str:
         checkpoints = complete_checkpoints(self.folder / "checkpoints")
@@ -380,7 +356,7 @@ class _Run:
         metrics = {"validation_loss": loss, **metrics}
         self.log.record(self.state.step, metrics, "  ".join(f"{name} {value:.3f}" for name, value in metrics.items()))
         for note in notes:
-            self.log.say(note)
+            self.say(note)
         score = -loss if settings.best_metric == "loss" else metrics[settings.best_metric]
         is_best = self.state.best_score is None or score > self.state.best_score
         self.state = replace(
@@ -396,7 +372,7 @@ class _Run:
         patience = self.settings.early_stopping_patience
         stopped = patience is not None and self.state.validations_without_improvement >= patience
         if stopped:
-            self.log.say(f"stopped early: no better {self.settings.best_metric} in {patience} validations")
+            self.say(f"stopped early: no better {self.settings.best_metric} in {patience} validations")
         return stopped
 
     def _save_checkpoint(self) -> None:
@@ -405,7 +381,7 @@ class _Run:
             scaler = self.accelerator.scaler
             state = replace(self.state, loss_scaler=scaler.state_dict() if scaler is not None else {})
             save_checkpoint(checkpoints, state, self.trained)
-            prune_checkpoints(checkpoints, self.settings.keep_checkpoints)
+            prune_checkpoints(checkpoints, self.settings.keep_checkpoints, self.settings.keep_every)
         self.accelerator.wait_for_everyone()
 
     def _save_model(self, name: str) -> None:
@@ -418,7 +394,7 @@ class _Run:
             shown = yaml.safe_dump(without_paths(asdict(self.config)), sort_keys=False)
             card = make_card(self.config, shown, self.state.step, sizes, self.state.validation)
             with self._averaged():
-                save_model_folder(self.folder / name, self.trained.model, self.task.tokenizer, card)
+                save_model_folder(self.folder / name, without_adapters(self.trained.model), self.task.tokenizer, card)
         self.accelerator.wait_for_everyone()
 
     def _averaged(self) -> Any:

@@ -125,8 +125,8 @@ def test_what_is_not_taken_is_counted_with_the_place_of_the_first(tmp_path):
     report = ReadReport()
     assert len(read([path], report=report)) == 1
     assert report.lines() == [
-        f"2 × empty document (first: {path}:2)",
-        f"2 × empty summary (first: {path}:4)",
+        f"2 × empty document (first: {path}:2, {path}:3)",
+        f"2 × empty summary (first: {path}:4, {path}:5)",
         f"1 × a cell that holds int, not text or a list of sentences (first: {path}:6)",
         f"1 × a cell that holds list, not text or a list of sentences (first: {path}:7)",
         f"1 × broken JSON (first: {path}:8)",

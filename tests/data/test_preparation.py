@@ -8,7 +8,7 @@ import pytest
 from summarizer.config import DataConfig
 from summarizer.data import preparation
 from summarizer.data.encoding import encode_text
-from summarizer.data.preparation import prepare
+from summarizer.data.preparation import identical_documents, prepare
 from summarizer.files import InputError
 from tests.corpus import pair_rows, sentence, tiny_tokenizer, write_jsonl
 
@@ -185,3 +185,14 @@ def test_nothing_to_learn_from_is_an_error_that_says_why_and_leaves_no_file(conf
     assert cached(config) == {}
     with pytest.raises(InputError, match=r"data\.train is empty"):
         prepare([], "train", config, tokenizer, None)
+
+
+def test_documents_in_both_of_two_splits_are_found(config, data, tokenizer, tmp_path):
+    rows = [*pair_rows(300, seed=3), {"id": "leak", "document": ROWS[7]["document"], "summary": "Another."}]
+    others = [str(write_jsonl(tmp_path / "validation.jsonl", rows))]  # more than are written at a time
+    training, validation = (
+        prepare(data, "train", config, tokenizer, None),
+        prepare(others, "validation", config, tokenizer, None),
+    )
+    assert identical_documents(training, validation) == ["leak"]
+    assert identical_documents(validation, training) == [ROWS[7]["id"]]

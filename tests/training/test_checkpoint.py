@@ -124,6 +124,13 @@ def test_the_newest_checkpoints_are_kept(tmp_path):
     assert len(complete_checkpoints(tmp_path)) == 2
 
 
+def test_those_of_every_so_many_steps_are_kept_too(tmp_path):
+    for step in range(1, 8):
+        save_checkpoint(tmp_path, TrainingState(step), Trained(*trained()))
+    prune_checkpoints(tmp_path, keep=2, keep_every=3)
+    assert sorted(path.name[-1] for path in tmp_path.iterdir()) == ["3", "6", "7"]
+
+
 def test_a_checkpoint_of_another_model_or_a_damaged_one_is_an_error_that_names_it(tmp_path):
     path = save_checkpoint(tmp_path, STATE, Trained(*trained()))
     for options in ({"encoder_layers": 3}, {"encoder_layers": 1}, {"d_model": 32}):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,23 +16,42 @@ from tests.corpus import pair_rows, write_jsonl
 REPOSITORY = Path(__file__).parents[2]
 
 
+ONE_MACHINE = ["--config_file", "configs/accelerate/two_cpu_processes.yaml", "--main_process_port", "0"]  # any free one
+TWO_MACHINES = ["--config_file", "configs/accelerate/two_machines.yaml", "--num_processes", "2"]
+TWO_MACHINES += ["--mixed_precision", "no", "--main_process_ip", "127.0.0.1"]
+
+
+def free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
 @pytest.mark.slow
-def test_two_processes_train_like_one(configure, tmp_path):
+@pytest.mark.parametrize("num_machines", [1, 2])
+def test_two_processes_train_like_one(configure, tmp_path, num_machines):
+    launcher_options = [ONE_MACHINE]
+    if num_machines == 2:  # each a launcher of its own
+        shared = [*TWO_MACHINES, "--main_process_port", free_port()]
+        launcher_options = [[*shared, "--machine_rank", str(rank)] for rank in range(2)]
     # 25 documents, 7 to validate and 3 to summarize: none divides by two. An epoch's last step has one micro-batch.
     overrides = ["training.steps=4", "training.validate_every=4", "training.rouge_examples=3", "training.save_every=2"]
     overrides += ["training.tokens_per_batch=600", "training.schedule=constant"]
     write_jsonl(tmp_path / "train.jsonl", pair_rows(25, seed=1))
     alone = train(configure(*overrides, "name=alone"))
-    launch = ["-m", "accelerate.commands.launch", "--config_file", "configs/accelerate/two_cpu_processes.yaml"]
-    launch += ["--main_process_port", "0"]  # any that is free
-    command = [sys.executable, *launch, "scripts/train.py", str(tmp_path / "base.yaml"), *overrides, "name=pair"]
+    train_pair = ["scripts/train.py", str(tmp_path / "base.yaml"), *overrides, "name=pair"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HF_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=200, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "2 process(es) on cpu" in done.stderr
-    assert done.stderr.count("done: ") == 1
+    launchers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "accelerate.commands.launch", *options, *train_pair],
+            cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True,
+        )
+        for options in launcher_options
+    ]  # fmt: skip
+    said = [launcher.communicate(timeout=250)[1] for launcher in launchers]
+    assert [launcher.returncode for launcher in launchers] == [0] * len(launchers), said[0][-3000:]
+    assert "2 process(es) on cpu" in said[0]
+    assert "".join(said).count("done: ") == 1
     pair = tmp_path / "runs" / "pair"
     first, second = (
         [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]

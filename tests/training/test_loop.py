@@ -69,7 +69,8 @@ def on_micro_batch(monkeypatch):
 
 
 def test_a_run_folder_holds_what_it_promises(finished):
-    assert {path.name for path in finished.iterdir()} == {"config.yaml", "metrics.jsonl", "checkpoints", "best", "last"}
+    names = {"config.yaml", "metrics.jsonl", "checkpoints", "best", "last", ".lock"}
+    assert {path.name for path in finished.iterdir()} == names
     assert [path.name for path in complete_checkpoints(finished / "checkpoints")] == ["step-000003", "step-000006"]
     assert [path.name for path in (finished / "checkpoints").iterdir() if path.name.startswith(".")] == []
     assert load_config(finished / "config.yaml").name == "base"
@@ -164,7 +165,7 @@ def test_an_existing_run_is_not_overwritten(finished, configure, tmp_path):
     shutil.copytree(finished / "checkpoints/step-000003", tmp_path / "runs/base/checkpoints/step-000003")
     with pytest.raises(InputError, match="runs/base holds a run already; write resume=true to go on with it"):
         train(config)
-    assert [path.name for path in (tmp_path / "runs" / "base").iterdir()] == ["checkpoints"]
+    assert sorted(path.name for path in (tmp_path / "runs" / "base").iterdir()) == [".lock", "checkpoints"]
 
 
 def test_a_loss_that_is_not_finite_stops_with_the_documents_and_the_last_good_checkpoint(
@@ -285,6 +286,13 @@ def test_a_dry_run_says_what_would_be_done_and_writes_no_run(configure, capsys):
         assert part in said
 
 
+def test_validation_documents_that_are_trained_on_are_warned_about(configure, tmp_path, capsys):
+    shutil.copy(tmp_path / "train.jsonl", tmp_path / "validation.jsonl")
+    train(configure("training.steps=1", "training.rouge_examples=0", "data.max_validation_examples=4"), dry_run=True)
+    said = capsys.readouterr().err
+    assert "warning: 4 validation documents are training documents, too: 1-0, 1-1, 1-2\n" in said
+
+
 def test_failures_of_validation_summaries_are_said(configure, monkeypatch, capsys):
     from summarizer.models import FastformerSummarizerForConditionalGeneration as Model
 
@@ -390,14 +398,14 @@ def test_bfloat16_lasts_past_checkpoints_and_validations(configure, on_micro_bat
 
 
 def test_the_loss_scaler_of_float16_is_resumed_too(configure, monkeypatch):
-    make_accelerator = loop._make_accelerator
+    make_accelerator = loop.make_accelerator
 
     def with_scaler(*arguments):  # which accelerate leaves disabled on a CPU
         accelerator = make_accelerator(*arguments)
         accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=64.0, growth_interval=3)
         return accelerator
 
-    monkeypatch.setattr(loop, "_make_accelerator", with_scaler)
+    monkeypatch.setattr(loop, "make_accelerator", with_scaler)
     overrides = ["training.mixed_precision=fp16", "training.schedule=constant", "training.rouge_examples=0"]
     straight = train(configure(*overrides, "training.steps=4", "name=straight"))
     folder = train(configure(*overrides, "training.steps=2"))

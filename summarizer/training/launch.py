@@ -1,0 +1,71 @@
+"""What a run needs before it can begin: the accelerator, and the run folder for itself."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from accelerate.tracking import get_available_trackers
+from accelerate.utils import DistributedType, InitProcessGroupKwargs, LoggerType
+
+from summarizer.config import TrainingConfig
+from summarizer.files import InputError, lock_file
+from summarizer.inference.summarizer import choose_device, choose_dtype
+
+SHARDED = (DistributedType.FSDP, DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM)
+LOCK_FILE = ".lock"
+
+
+def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
+    """The accelerator by the launcher's settings and the run's own. Raises InputError for what this machine lacks."""
+    precision = settings.mixed_precision
+    if precision == "auto":
+        precision = "bf16" if bfloat16_is_fast() else "no"
+    installed = [str(tracker) for tracker in get_available_trackers()]
+    for tracker in settings.trackers:
+        if tracker in LoggerType.list() and tracker not in installed:  # accelerate would say nothing
+            raise InputError(f"training.trackers: {tracker} is not installed: pip install {tracker}")
+    try:
+        accelerator = Accelerator(
+            # Unless told so, accelerate takes each of several processes without GPUs for the only one.
+            cpu=not torch.accelerator.is_available(),
+            mixed_precision=precision,
+            log_with=list(settings.trackers) or None,
+            project_dir=folder,
+            kwargs_handlers=[InitProcessGroupKwargs(timeout=timedelta(minutes=settings.timeout_minutes))],
+        )
+    except ValueError as error:  # a precision that this machine lacks, an unknown tracker
+        raise InputError(f"training.mixed_precision or training.trackers: {error}") from error
+    if accelerator.distributed_type in SHARDED:  # a checkpoint is the whole model, as each process has it
+        name = accelerator.distributed_type.value
+        raise InputError(f"the launcher asks for {name}, which splits the model; use MULTI_GPU: one whole on each GPU")
+    return accelerator
+
+
+def bfloat16_is_fast() -> bool:
+    """Whether bfloat16 is faster than float32 on this machine."""
+    return choose_dtype("auto", choose_device("auto")) == torch.bfloat16
+
+
+@contextmanager
+def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
+    """The run folder for the processes of this run alone, until they end, however they do.
+
+    Raises InputError if another run is writing it.
+    """
+    if not accelerator.is_main_process:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK_FILE).open("w") as file:
+        try:
+            lock_file(file)
+        except BlockingIOError:
+            raise InputError(f"{folder}: another run is writing it; wait for its end or give another name") from None
+        for left in filter(Path.is_file, folder.glob(".*.part")):  # by a run that was killed while it wrote a file
+            left.unlink()
+        os.register_at_fork(after_in_child=file.close)  # a worker that outlives a killed run must not hold it
+        yield

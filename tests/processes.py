@@ -1,0 +1,41 @@
+"""Several processes that train together, forked from one that has imported everything: quicker than a launcher."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+FORK = """
+import os, socket, sys, time
+from pathlib import Path
+import datasets
+from summarizer.config import load_config
+from summarizer.files import InputError
+from summarizer.training import distributed, loop, summarization
+
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+child = os.fork()
+rank = 0 if child else 1
+os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+try:
+    run(rank)
+except InputError as error:
+    print(f"ended: {error}", file=sys.stderr, flush=True)
+if child:
+    os.waitpid(child, 0)
+os._exit(0)
+"""
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "ACCELERATE_USE_CPU": "true"}
+
+
+def said_by_two_processes(code: str, *arguments: str) -> str:
+    """What two processes that call `run(rank)` of `code` have written to stderr; an InputError as "ended: …"."""
+    command = [sys.executable, "-c", code + FORK, *arguments]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=200, check=False)
+    return done.stderr

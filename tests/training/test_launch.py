@@ -1,0 +1,77 @@
+"""A run folder belongs to one run; processes do not wait for each other without end."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from summarizer.files import InputError
+from summarizer.training.launch import LOCK_FILE
+from summarizer.training.loop import train
+from tests.processes import environment, said_by_two_processes
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from types import SimpleNamespace
+from torch.utils.data import DataLoader
+from summarizer.training.launch import locked
+with locked(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
+    worker = iter(DataLoader([1, 2], num_workers=1))
+    next(worker)
+    print("held", flush=True)
+    time.sleep(120)
+"""
+ABSENT = """
+def run(rank):
+    absent, load_shares = int(sys.argv[2]), loop.load_shares
+
+    def stall(rows, plan, first, process, *rest):
+        for step, share in enumerate(load_shares(rows, plan, first, process, *rest)):
+            if step == 2 and process == absent:
+                time.sleep(20)
+                os._exit(0)
+            yield share
+
+    loop.load_shares = stall
+    distributed.SECONDS_TO_ANSWER = 3.0
+    loop.train(load_config(Path(sys.argv[1]), ["training.timeout_minutes=0.1", "data.validation=[]"]))
+"""
+
+
+def test_a_run_folder_that_another_run_writes_is_refused_until_that_has_ended(configure, tmp_path):
+    config = configure("training.steps=1", "data.validation=[]")
+    folder = Path(config.output_dir, config.name)
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(InputError, match=r"runs/base: another run is writing it; wait for its end or give another"):
+            train(config)
+        assert [path.name for path in folder.iterdir()] == [LOCK_FILE]
+        (folder / ".metrics.jsonl.x.part").touch()  # as a killed run may leave it
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        train(config)  # also where a worker of the killed run is still there
+    assert not list(folder.glob(".*.part"))
+
+
+def test_a_tracker_that_is_not_installed_is_one_clear_line(configure):
+    with pytest.raises(InputError, match=r"^training\.trackers: dvclive is not installed: pip install dvclive$"):
+        train(configure("training.trackers=[dvclive]"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("absent", [0, 1])
+def test_processes_that_wait_in_vain_end_and_name_the_one_that_did_not_come(configure, tmp_path, absent):
+    configure()
+    output = said_by_two_processes(ABSENT, str(tmp_path / "base.yaml"), str(absent))
+    assert "ended: " in output, output
+    (said,) = re.findall(r"ended: (.*)", output)
+    assert said == (
+        f"process {1 - absent} waited longer than training.timeout_minutes for process {absent}, which did not come"
+        + ("" if absent else ", or for the one that process 0 names")
+    )
