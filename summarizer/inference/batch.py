@@ -15,22 +15,15 @@ from summarizer import __version__
 from summarizer.data.text import clean_text
 from summarizer.files import InputError, hash_of_file, write_json
 from summarizer.inference.names import RECORDS
-from summarizer.inference.output import (
-    FolderSink,
-    JsonlSink,
-    Sink,
-    StdoutSink,
-    SummaryRecord,
-    bare_summary,
-    titled_summary,
-)
+from summarizer.inference.output import FolderSink, RecordSink, Sink, StdoutSink, run_description
+from summarizer.inference.records import RECORD_FILES, SummaryRecord, bare_summary, titled_summary
 from summarizer.inference.settings import Summary, SummarySettings
 from summarizer.inference.sources import InputDocument, count_documents, find_inputs, read_inputs
 from summarizer.inference.summarizer import Summarizer, resolve_model
 from summarizer.memory import keep_freed_memory
 from summarizer.progress import WorkProgress
 
-_NOT_FOLDERS = (".json", ".csv", ".parquet", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
+_NOT_FOLDERS = (".json", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
 _SHOWN_FAILURES = 5
 
 
@@ -79,7 +72,7 @@ class BatchReport:
 def summarize_files(
     inputs: Sequence[str], output: str | None = None, options: BatchOptions | None = None
 ) -> BatchReport:
-    """Summarize files, folders, globs or "-" into `output`: a .jsonl file, a folder, or None for stdout.
+    """Summarize files, folders, globs or "-" into `output`: a file of RECORD_FILES, a folder, or None for stdout.
 
     A document that fails is recorded as failed and never ends the batch. After an interruption the same call goes on
     where it was, as long as model, settings and the documents' content are the same. Raises InputError when the call
@@ -113,17 +106,15 @@ def summarize_files(
             documents = itertools.islice(read_inputs(found, options.document_column), options.max_documents)
             _summarize_all(documents, summarizer, options.settings, sink, done)
             sink.finish()
+            if records_path:
+                write_json(run_description(records_path), {**made_with, **_result(summarizer, inputs, report, started)})
+            sink.clear()
         except BaseException:
             if records_path:
                 progress.say(f"the same command goes on from {records_path}.part")
             raise
         finally:
             sink.close()
-    if records_path:
-        seconds = round(time.monotonic() - started, 2)
-        result = {"inputs": list(inputs), "counts": {**report.counts, "resumed": report.resumed}, "seconds": seconds}
-        path = records_path.with_name(f"{records_path.stem}.run.json")
-        write_json(path, {**made_with, **_surroundings(summarizer), **result})
     return report
 
 
@@ -165,26 +156,28 @@ def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
     return SummaryRecord(
         id=document.id,
         path=document.path,
+        title=document.title,
         status=summary.status,
         summary=None if summary.status == "failed" else summary.text,
         error=summary.error,
         source_tokens=summary.source_tokens,
         dropped_tokens=summary.dropped_tokens,
         summary_tokens=summary.summary_tokens,
+        seconds=round(summary.seconds, 3),
     )
 
 
 def _records_path(output: str | None) -> Path | None:
-    """The JSONL file that `output` asks for: itself, or summaries.jsonl in the folder it names."""
+    """The file of records that `output` asks for: itself, or summaries.jsonl in the folder it names."""
     if output is None:
         return None
     path = Path(output)
     if path.is_dir():
         return path / RECORDS
-    if path.suffix.lower() == ".jsonl":
+    if path.suffix.lower() in RECORD_FILES:
         return path
     if path.exists() or path.suffix.lower() in _NOT_FOLDERS:
-        raise InputError(f"{output}: the output must be a folder or end in .jsonl")
+        raise InputError(f"{output}: the output must be a folder or end in {', '.join(RECORD_FILES)}")
     return path / RECORDS
 
 
@@ -196,7 +189,7 @@ def _open_sink(
         return StdoutSink(bare_summary if is_one else several)
     try:
         if records_path == Path(output):
-            return JsonlSink(records_path, made_with, say)
+            return RecordSink(records_path, made_with, say)
         return FolderSink(Path(output), made_with, say)
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
@@ -222,10 +215,13 @@ def _model_content(name: str, summarizer: Summarizer) -> dict[str, str]:
     return {path.name: hash_of_file(path) for path in files}
 
 
-def _surroundings(summarizer: Summarizer) -> dict[str, Any]:
+def _result(summarizer: Summarizer, inputs: Sequence[str], report: BatchReport, started: float) -> dict[str, Any]:
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
     return {
         "device": str(summarizer.model.device),
         "generation": summarizer.model.generation_config.to_diff_dict(),
         "versions": {"python": platform.python_version(), **packages},
+        "inputs": list(inputs),
+        "counts": {**report.counts, "resumed": report.resumed},
+        "seconds": round(time.monotonic() - started, 2),
     }

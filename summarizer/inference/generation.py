@@ -3,8 +3,10 @@
 import copy
 import hashlib
 import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -160,6 +162,7 @@ class _SummaryWriter:
 
     def summarize(self, batch: list[tuple[int, Source]]) -> list[tuple[int, Summary]]:
         """Summarize a batch; what fails in it is tried alone, then in float32, and then reported as failed."""
+        started = time.monotonic()
         sources = [source for _, source in batch]
         summaries, error = self._try(self._model, sources)
         if error is not None and len(batch) > 1:
@@ -168,7 +171,11 @@ class _SummaryWriter:
             summaries, error = self._try(copy.deepcopy(self._model).float(), sources)
         if error is not None:
             summaries = [_failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
-        return [(position, summary) for (position, _), summary in zip(batch, summaries, strict=True)]
+        seconds = (time.monotonic() - started) / len(batch)
+        return [
+            (position, replace(summary, seconds=seconds))
+            for (position, _), summary in zip(batch, summaries, strict=True)
+        ]
 
     def _try(self, model: Any, sources: list[Source]) -> tuple[list[Summary], Exception | None]:
         try:

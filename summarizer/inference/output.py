@@ -1,42 +1,25 @@
-"""Where summaries go: a JSONL file that survives interruptions, a folder of text files, or the terminal."""
+"""Where summaries go: a file of records that survives interruptions, a folder of text files, or the terminal."""
 
 import hashlib
 import json
 import os
 import sys
+from array import array
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Protocol
 
-from summarizer.data.text import clean_text
-from summarizer.files import InputError, write_json, write_whole
+from summarizer.files import InputError, remove_asides, remove_asides_below, write_json, write_whole
 from summarizer.inference.names import RECORDS, TextNames
+from summarizer.inference.records import SummaryRecord, write_records
 from summarizer.inference.sources import InputDocument
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
-
-
-@dataclass(frozen=True)
-class SummaryRecord:
-    """One line of summaries.jsonl; the fields are the contract."""
-
-    id: str
-    path: str
-    status: Literal["ok", "empty", "failed"]
-    summary: str | None
-    error: str | None
-    source_tokens: int
-    dropped_tokens: int
-    summary_tokens: int
-
-    def to_json(self) -> str:
-        """The record as one line."""
-        return json.dumps(vars(self), ensure_ascii=False)
 
 
 class Sink(Protocol):
@@ -58,13 +41,19 @@ class Sink(Protocol):
         """All documents are done: give the output its name."""
         ...
 
+    def clear(self) -> None:
+        """All that belongs to the output is on disk: remove what going on would have needed."""
+        ...
+
     def close(self) -> None:
         """Let go, finished or not."""
         ...
 
 
-class JsonlSink:
-    """Writes `path` in the order of the input, whole, when all is done; until then records gather in `path`.part.
+class RecordSink:
+    """Writes `path` (.jsonl, .csv or .parquet) in the order of the input, whole, when all is done.
+
+    Until then records gather in `path`.part, each there, also after a power cut, once `flush` has returned.
 
     A run with the same `settings` (any JSON) goes on from there: a document with the same id, path and text is not
     summarized again unless it failed. One of other settings, or a finished `path`, is begun anew, and `say` is told.
@@ -75,7 +64,7 @@ class JsonlSink:
         self.path = path
         self.part = path.with_name(f"{path.name}.part")
         self._header = path.with_name(f"{path.name}.part.json")
-        self._offsets: list[int] = []  # of each position's line in .part; −1: not yet written
+        self._offsets = array("q")  # of each position's line in .part; −1: not yet written
         self._finished: dict[str, int] = {}  # a document's key → offset of its line
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
@@ -87,6 +76,8 @@ class JsonlSink:
         except BlockingIOError:
             self._file.close()
             raise InputError(f"{path}: another run is writing it; wait for its end or choose another -o") from None
+        for own in (path, self._header, run_description(path)):
+            remove_asides(own)
         started = self._file.seek(0, os.SEEK_END) > 0
         if started and self._read_header() == settings:
             self._read_part()
@@ -117,18 +108,20 @@ class JsonlSink:
         return record
 
     def flush(self) -> None:
-        """Hand what was written to the system, so that it outlives this process."""
+        """Bring what was written on disk."""
         self._file.flush()
+        os.fsync(self._file.fileno())
 
     def finish(self) -> None:
-        """Write `path` from .part, in order, and remove .part."""
+        """Write `path` from .part, in order."""
         self._file.flush()
-        with write_whole(self.path) as output:
-            for offset in self._offsets:
-                output.write(self._read(offset).to_json() + "\n")
-        self._header.unlink(missing_ok=True)
+        write_records(self.path, map(self._read, self._offsets))
+
+    def clear(self) -> None:
+        """Remove .part, and then what tells its settings: without them it would count as another run's."""
         self._file.close()
         self.part.unlink(missing_ok=True)
+        self._header.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close .part, keeping it."""
@@ -171,19 +164,20 @@ class FolderSink:
 
     def __init__(self, folder: Path, settings: Mapping[str, Any], say: Callable[[str], None] = lambda _: None) -> None:
         self._folder = folder
-        self._jsonl = JsonlSink(folder / RECORDS, settings, say)
+        self._records = RecordSink(folder / RECORDS, settings, say)
+        remove_asides_below(folder)
         self._names = TextNames()
         self._name_at: dict[int, str] = {}  # of each position's text file
 
     def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
         """The record that an interrupted run left for this document; its text file is written again."""
         self._name_at[position] = self._names.of(document.id)  # in the order of the input: the same names every time
-        record = self._jsonl.earlier(position, document)
+        record = self._records.earlier(position, document)
         return record if record is not None and self._with_text(position, record) == record else None
 
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Write the text file and take the record; a failed document has no text file."""
-        return self._jsonl.write(position, document, self._with_text(position, record))
+        return self._records.write(position, document, self._with_text(position, record))
 
     def _with_text(self, position: int, record: SummaryRecord) -> SummaryRecord:
         """Write the record's text file; the record, or that of a failure where the file cannot be written."""
@@ -201,15 +195,19 @@ class FolderSink:
 
     def flush(self) -> None:
         """Bring the records on disk."""
-        self._jsonl.flush()
+        self._records.flush()
 
     def finish(self) -> None:
         """Give summaries.jsonl its name."""
-        self._jsonl.finish()
+        self._records.finish()
+
+    def clear(self) -> None:
+        """Remove summaries.jsonl.part."""
+        self._records.clear()
 
     def close(self) -> None:
         """Close summaries.jsonl.part, keeping it."""
-        self._jsonl.close()
+        self._records.close()
 
 
 class StdoutSink:
@@ -241,17 +239,12 @@ class StdoutSink:
         """Show what was printed."""
         sys.stdout.buffer.flush()
 
-    finish = close = flush
+    finish = clear = close = flush
 
 
-def bare_summary(record: SummaryRecord) -> str:
-    """The summary of the only document."""
-    return record.summary or ""
-
-
-def titled_summary(record: SummaryRecord) -> str:
-    """A summary among others, for people."""
-    return f"== {clean_text(record.id)} ==\n{record.summary or f'({record.status})'}\n"
+def run_description(path: Path) -> Path:
+    """The file beside the records `path` that tells how they were made."""
+    return path.with_name(f"{path.stem}.run.json")
 
 
 def _bytes(text: str) -> bytes:
@@ -272,5 +265,5 @@ def _lock(file: IO[bytes]) -> None:
 
 def _key(document: InputDocument) -> str:
     """Stands for a document's name and content."""
-    content = json.dumps([document.id, document.path, document.text])
+    content = json.dumps([document.id, document.path, document.title, document.text])
     return hashlib.sha256(content.encode()).hexdigest()[:32]

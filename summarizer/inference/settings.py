@@ -52,3 +52,4 @@ class Summary:
     summary_tokens: int
     status: Literal["ok", "empty", "failed"] = "ok"  # empty: there was no text to summarize
     error: str | None = None
+    seconds: float = 0.0  # of the model's work; documents of one batch share its time equally

@@ -4,10 +4,10 @@ import glob
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from summarizer.columns import DOCUMENT_COLUMNS, encodable, find_column, id_of, text_of
+from summarizer.columns import DOCUMENT_COLUMNS, encodable, find_column, id_of, text_of, title_of
 from summarizer.data.readers import document_format, read_document
 from summarizer.data.text import clean_text, decode_text
 from summarizer.files import InputError, Record, read_records, record_format
@@ -40,6 +40,7 @@ class InputDocument:
     path: str
     text: str = ""
     error: str | None = None
+    title: str | None = None
 
 
 def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
@@ -78,7 +79,7 @@ def read_inputs(inputs: Inputs, document_column: str | None = None) -> Iterator[
                 name = f"{own}#{times[own]}"
             times[name] = 1
             error = None if document.error is None else encodable(document.error)
-            yield InputDocument(name, encodable(document.path), document.text, error)
+            yield replace(document, id=name, path=encodable(document.path), error=error)
 
 
 def count_documents(inputs: Inputs) -> int | None:
@@ -166,7 +167,8 @@ def _documents(file: SourceFile, document_column: str | None) -> Iterator[InputD
         elif record_format(file.path):
             yield from _of_records(file, read_records(file.path), document_column)
         else:
-            yield InputDocument(file.id, path, read_document(file.path).text)
+            document = read_document(file.path)
+            yield InputDocument(file.id, path, document.text, title=document.title)
     except Exception as error:  # whatever a library raises over a file concerns that file only
         kind = "" if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: "
         yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
@@ -184,6 +186,8 @@ def _of_records(file: SourceFile, records: Iterable[Record], document_column: st
             yield InputDocument(name, str(file.path), error=str(error).removeprefix(f"{record.location}: "))
             continue
         try:
-            yield InputDocument(name, str(file.path), clean_text(text_of(record.columns[column])))
+            yield InputDocument(
+                name, str(file.path), clean_text(text_of(record.columns[column])), title=title_of(record)
+            )
         except ValueError as error:
             yield InputDocument(name, str(file.path), error=f"column {column} {error}")

@@ -1,11 +1,11 @@
 import gzip
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
-from summarizer.data import readers
-from summarizer.data.readers import document_format, read_document
+from summarizer.data.readers import ReadingLimits, document_format, read_document
 from summarizer.files import InputError
 
 JATS = """<?xml version="1.0"?>
@@ -130,6 +130,8 @@ def test_html_nested_deeper_than_the_parser_goes_is_an_error_and_not_empty(read)
 
 def test_jats_gives_title_abstract_and_body_apart(read):
     document = read("a.nxml", JATS)
+    assert [section.title for section in document.sections] == ["Introduction", "Results"]
+    assert document.sections[1].text == "Results\na < b\none\ntwo"
     assert document.title == "A fine title"
     assert document.abstract == "Aim\nTo test."
     assert document.text == (
@@ -208,18 +210,23 @@ def test_docx_gives_paragraphs_and_tables_in_order(tmp_path):
     assert (read.title, read.text) == ("Report", "Findings\nSome text.\na b c\nThe end.")
 
 
-def test_broken_and_oversized_word_documents_are_errors(read, tmp_path, monkeypatch):
+def test_broken_and_oversized_word_documents_are_errors(read, tmp_path):
     with pytest.raises(InputError, match="broken Word"):
         read("a.docx", b"no zip")
     with zipfile.ZipFile(tmp_path / "b.docx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", b" " * 2**20)
     with pytest.raises(InputError, match="broken Word"):
         read_document(tmp_path / "b.docx")
-    monkeypatch.setattr(readers, "MAX_DOCUMENT_BYTES", 2**18)
-    with pytest.raises(InputError, match="larger"):
-        read_document(tmp_path / "b.docx")
-    with pytest.raises(InputError, match="larger"):
-        read("c.txt.gz", gzip.compress(b" " * 2**20))
+    small = ReadingLimits(max_bytes=2**18, max_pages=1)
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b" " * 2**20))
+    (tmp_path / "d.docx.gz").write_bytes(gzip.compress((tmp_path / "b.docx").read_bytes()))
+    for name in ("b.docx", "c.txt.gz", "d.docx.gz"):
+        with pytest.raises(InputError, match="larger"):
+            read_document(tmp_path / name, small)
+    (tmp_path / "e.pdf").write_bytes(pdf("Hello"))
+    assert read_document(tmp_path / "e.pdf", small).text == "Hello"
+    with pytest.raises(InputError, match="more pages"):
+        read_document(tmp_path / "e.pdf", ReadingLimits(max_pages=0))
 
 
 @pytest.mark.parametrize(
@@ -242,9 +249,42 @@ def test_kinds_are_told_by_suffix_whatever_its_case(tmp_path):
         "a.TXT": ".txt",
         "a.md.gz": ".md",
         "a.pdf": ".pdf",
-        "a.pdf.gz": None,
+        "a.pdf.gz": ".pdf",
         "a.gz": None,
         "a": None,
         "a.png": None,
     }
     assert {name: document_format(tmp_path / name) for name in kinds} == kinds
+
+
+def test_headings_of_markdown_and_word_begin_sections(read, tmp_path):
+    markdown = (
+        "# Book\n\nBefore.\n## One\nText of one.\n```\n## no heading\n```\n### Deeper\nMore.\n## Two\nText of two."
+    )
+    document = read("a.md", markdown)
+    assert [(section.title, section.text.split("\n")[-1]) for section in document.sections] == [
+        ("One", "More."), ("Two", "Text of two."),
+    ]  # fmt: skip
+    assert read("b.md", "# Only one\nText.").sections == ()
+    docx = pytest.importorskip("docx")
+    word = docx.Document()
+    for heading in ("One", "Two"):
+        word.add_heading(heading)
+        word.add_paragraph(f"Text of {heading}.")
+    word.save(str(tmp_path / "c.docx"))
+    sections = read_document(tmp_path / "c.docx").sections
+    assert [(section.title, section.text) for section in sections] == [
+        ("One", "One\nText of One."), ("Two", "Two\nText of Two."),
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has neither")
+def test_sockets_and_devices_are_refused(tmp_path, monkeypatch):
+    import socket
+
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("s.txt")
+        for path in (Path("s.txt"), Path("/dev/zero")):
+            with pytest.raises(InputError, match="socket or a device"):
+                read_document(path)
