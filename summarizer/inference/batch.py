@@ -18,7 +18,7 @@ from summarizer.inference.names import RECORDS
 from summarizer.inference.output import FolderSink, RecordSink, Sink, StdoutSink, run_description
 from summarizer.inference.records import RECORD_FILES, SummaryRecord, bare_summary, titled_summary
 from summarizer.inference.settings import Summary, SummarySettings
-from summarizer.inference.sources import InputDocument, count_documents, find_inputs, read_inputs
+from summarizer.inference.sources import InputDocument, ReadingOptions, count_documents, find_inputs, read_inputs
 from summarizer.inference.summarizer import Summarizer, resolve_model
 from summarizer.memory import keep_freed_memory
 from summarizer.progress import WorkProgress
@@ -34,7 +34,7 @@ class BatchOptions:
     model: str = "default"
     device: str = "auto"
     dtype: str = "auto"
-    document_column: str | None = None  # of .jsonl, .csv and .parquet; None: found among the usual names
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
     max_documents: int | None = None  # the first so many; None: all
     quiet: bool = False
     settings: SummarySettings = field(default_factory=SummarySettings)
@@ -84,7 +84,7 @@ def summarize_files(
     records_path = _records_path(output)
     found = find_inputs(inputs, Path(output) if output else None)
     report = BatchReport()
-    total = count_documents(found)
+    total = count_documents(found, options.reading)
     if options.max_documents is not None:
         total = options.max_documents if total is None else min(total, options.max_documents)
     with WorkProgress("summarizing", "documents", total, options.quiet) as progress:
@@ -103,7 +103,7 @@ def summarize_files(
             progress.advance(len(records))
 
         try:
-            documents = itertools.islice(read_inputs(found, options.document_column), options.max_documents)
+            documents = itertools.islice(read_inputs(found, options.reading), options.max_documents)
             _summarize_all(documents, summarizer, options.settings, sink, done)
             sink.finish()
             if records_path:
@@ -164,6 +164,7 @@ def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
         dropped_tokens=summary.dropped_tokens,
         summary_tokens=summary.summary_tokens,
         seconds=round(summary.seconds, 3),
+        candidates=list(summary.candidates) or None,
     )
 
 

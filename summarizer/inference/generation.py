@@ -143,6 +143,9 @@ class _SummaryWriter:
         self._max_new_tokens: int = self._generation.max_new_tokens
         if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
             raise InputError("temperature and top_p need do_sample")
+        self._generation.num_return_sequences = count = settings.num_candidates
+        if count > (self._generation.num_beams or 1) and not self._generation.do_sample:
+            raise InputError(f"num_candidates={count} needs num_beams={count} or more, or do_sample")
 
     def batches(self, window: list[tuple[int, Source]]) -> Iterator[list[tuple[int, Source]]]:
         """Documents of like length and the same cap, within the token budget; when sampling, one each."""
@@ -193,7 +196,11 @@ class _SummaryWriter:
             rows = model.generate(
                 **inputs, generation_config=config, logits_processor=LogitsProcessorList([_RefuseNonFinite()])
             )
-        return [self._summary(source, row, cap) for source, row in zip(sources, rows.tolist(), strict=True)]
+        each = self._settings.num_candidates
+        written = [
+            [self._text(row, cap) for row in rows[i * each : (i + 1) * each].tolist()] for i in range(len(sources))
+        ]
+        return list(map(self._summary, sources, written))
 
     @property
     def _num_forced(self) -> int:
@@ -224,13 +231,18 @@ class _SummaryWriter:
             inputs["global_attention_mask"] = torch.zeros_like(mask).index_fill_(1, torch.tensor([0]), 1)
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
-    def _summary(self, source: Source, row: list[int], cap: int) -> Summary:
+    def _text(self, row: list[int], cap: int) -> tuple[str, int]:
+        """The text of a row of ids and its number of tokens."""
         ids = [token_id for token_id in row if token_id not in self._special][:cap]
-        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
+        return clean_text(self._tokenizer.decode(ids, skip_special_tokens=True)), len(ids)
+
+    def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
+        text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))
         read = (source.num_text_tokens, source.dropped_tokens)
         if not text:
             return Summary("", *read, 0, "failed", "the model wrote an empty summary")
-        return Summary(text, *read, len(ids))
+        candidates = tuple(dict.fromkeys(text for text, _ in written if text)) if len(written) > 1 else ()
+        return Summary(text, *read, num_tokens, candidates=candidates)
 
     @contextmanager
     def _random_state(self, sources: list[Source]) -> Iterator[None]:
@@ -253,14 +265,14 @@ def _generation_config(model: Any, settings: SummarySettings) -> GenerationConfi
             setattr(config, name, value)
     if (config.num_beams or 1) == 1:  # these are for beams only
         config.early_stopping = config.length_penalty = None
-    longest = settings.max_summary_tokens or config.max_new_tokens
+    shortest, longest = settings.token_limits
+    longest = longest or config.max_new_tokens
     if longest is None:  # max_length counts the decoder's start token
         longest = config.max_length - 1 if (config.max_length or 0) > 1 else DEFAULT_MAX_SUMMARY_TOKENS
     decoder = getattr(model.config, "decoder", None) or model.config
     names = ("max_decoder_position_embeddings", "max_position_embeddings", "max_target_positions")
     positions = next((getattr(decoder, name) for name in names if getattr(decoder, name, None)), math.inf)
     config.max_new_tokens = int(min(longest, positions - 1))
-    shortest = settings.min_summary_tokens
     if shortest is None:
         shortest = config.min_new_tokens or max((config.min_length or 0) - 1, 0)
     config.min_new_tokens = min(shortest, config.max_new_tokens)

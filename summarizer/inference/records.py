@@ -30,10 +30,12 @@ class SummaryRecord:
     dropped_tokens: int  # not read
     summary_tokens: int
     seconds: float  # of the model's work; documents of one batch share its time equally
+    candidates: list[str] | None = None  # where several were asked for, the summary first
 
     def to_json(self) -> str:
-        """The record as one line."""
-        return json.dumps(vars(self), ensure_ascii=False)
+        """The record as one line; candidates only where there are any."""
+        names = [name for name in vars(self) if name != "candidates" or self.candidates is not None]
+        return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
 
 
 def write_records(path: Path, records: Iterable[SummaryRecord]) -> None:
@@ -52,15 +54,21 @@ def _write_csv(path: Path, records: Iterable[SummaryRecord]) -> None:
     with write_whole(path) as file:
         writer = csv.DictWriter(file, [field.name for field in fields(SummaryRecord)], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(map(vars, records))
+        writer.writerows(map(_csv_row, records))
+
+
+def _csv_row(record: SummaryRecord) -> dict[str, Any]:
+    """The record with its candidates as JSON."""
+    candidates = None if record.candidates is None else json.dumps(record.candidates, ensure_ascii=False)
+    return {**vars(record), "candidates": candidates}
 
 
 def _write_parquet(path: Path, records: Iterable[SummaryRecord]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {int: pa.int64(), float: pa.float64()}
-    schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in fields(SummaryRecord)])  # type: ignore[call-overload]
+    kinds: dict[Any, Any] = {int: pa.int64(), float: pa.float64(), list[str] | None: pa.list_(pa.string())}
+    schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in fields(SummaryRecord)])
     rows: Iterator[dict[str, Any]] = map(_without_surrogates, records)
     with write_whole(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:
         while some := list(islice(rows, _ROWS_AT_ONCE)):

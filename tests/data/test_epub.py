@@ -2,10 +2,10 @@ import io
 import zipfile
 
 import pytest
+from file_formats import epub
 
 from summarizer.data.readers import ReadingLimits, read_document
 from summarizer.files import InputError
-from tests.formats import epub
 
 CHAPTER = "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>x</title></head><body>{}</body></html>"
 BODIES = ["<h1>One</h1><p>First&#160;text<br/>of one.</p><script>no()</script>", "<h2>Two</h2><p>Text of two.</p>"]

@@ -4,6 +4,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from file_formats import pdf
 
 from summarizer.data.readers import ReadingLimits, document_format, read_document
 from summarizer.files import InputError
@@ -24,38 +25,6 @@ JATS = """<?xml version="1.0"?>
 HTML = """<html><head><title>The title</title></head><body><nav><a href="/">Home</a> <a href="/x">Products</a></nav>
 <article><h1>The title</h1>{}</article><footer>Copyright, imprint, cookies</footer></body></html>"""
 PARAGRAPH = "<p>The patients were treated for six weeks, and most of them felt better at the end of it, they said.</p>"
-
-
-def pdf(*lines: str, password: str | None = None) -> bytes:
-    """A PDF of one page with these lines; with none, a page without text."""
-    import io
-
-    from pypdf import PdfReader, PdfWriter
-
-    commands = " ".join(f"({line}) Tj T*" for line in lines)
-    stream = f"BT /F1 12 Tf 14 TL 72 720 Td {commands} ET".encode() if lines else b""
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
-        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        b"<< /Title (A PDF) >>",
-    ]
-    content, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(content))
-        content += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    content += b"xref\n0 6\n0000000000 65535 f \n" + table
-    content += b"trailer << /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF" % content.index(b"xref\n0 6")
-    if password is None:
-        return content
-    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(content)))
-    writer.encrypt(password, algorithm="RC4-40")
-    buffer = io.BytesIO()
-    writer.write(buffer)
-    return buffer.getvalue()
 
 
 @pytest.fixture
