@@ -2,10 +2,11 @@
 
 import io
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 
 
-def epub(title: str, chapters: list[str], other: dict[str, str | None] | None = None) -> bytes:
+def epub(title: str, chapters: list[str], other: Mapping[str, str | None] | None = None) -> bytes:
     """A book of these chapters behind a table of contents; `other` replaces parts or, where None, leaves them out."""
     names = [f"{number}.xhtml" for number in range(len(chapters))]
     page = "media-type='application/xhtml+xml'"

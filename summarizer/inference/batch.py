@@ -3,9 +3,11 @@
 import itertools
 import platform
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -127,29 +129,34 @@ def _summarize_all(
 ) -> None:
     """Bring each document's record into `sink`, and tell `done` when they are there."""
     pending: dict[int, tuple[int, InputDocument]] = {}  # position among the texts → position in the input
+    sharing = threading.Lock()  # of all that texts() has in common with the loop: it runs in a thread of its own
 
     def texts() -> Iterator[str]:
         number = 0
         for position, document in enumerate(documents):
-            if (record := sink.earlier(position, document)) is not None:
-                done([record], resumed=True)
-            elif document.error is not None:
-                record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
-                record = sink.write(position, document, record)
-                sink.flush()
-                done([record])
-            else:
+            with sharing:
+                if (record := sink.earlier(position, document)) is not None:
+                    done([record], resumed=True)
+                    continue
+                if document.error is not None:
+                    record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
+                    record = sink.write(position, document, record)
+                    sink.flush()
+                    done([record])
+                    continue
                 pending[number] = (position, document)
-                number += 1
-                yield document.text
+            number += 1
+            yield document.text
 
-    for batch in summarizer.batches(texts(), settings):
-        records = []
-        for number, summary in batch:
-            position, document = pending.pop(number)
-            records.append(sink.write(position, document, _record(document, summary)))
-        sink.flush()
-        done(records)
+    with closing(summarizer.batches(texts(), settings, ahead=True)) as batches:
+        for batch in batches:
+            with sharing:
+                records = []
+                for number, summary in batch:
+                    position, document = pending.pop(number)
+                    records.append(sink.write(position, document, _record(document, summary)))
+                sink.flush()
+                done(records)
 
 
 def _record(document: InputDocument, summary: Summary) -> SummaryRecord:

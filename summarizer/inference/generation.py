@@ -4,7 +4,7 @@ import copy
 import hashlib
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,6 +15,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
 from summarizer.files import InputError
+from summarizer.inference.ahead import read_ahead
 from summarizer.inference.settings import Summary, SummarySettings
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
@@ -65,44 +66,57 @@ def generate_in_batches(
     tokenizer: Any,
     documents: Iterable[str | Sequence[int]],
     settings: SummarySettings | None = None,
-) -> Iterator[list[tuple[int, Summary]]]:
+    ahead: bool = False,
+) -> Generator[list[tuple[int, Summary]], None, None]:
     """Summarize a stream of documents; yields finished batches of (position in the stream, summary).
 
-    Reads ahead at most WINDOW_BATCHES batches of documents, so memory does not grow with the stream. Raises InputError
-    at once for settings that do not fit the model.
+    Takes at most WINDOW_BATCHES batches of documents at a time, so memory does not grow with the stream; with `ahead`
+    a thread reads and encodes as many while the model works. Raises InputError at once for settings that do not fit
+    the model.
     """
     settings = settings or SummarySettings()
     writer = _SummaryWriter(model, tokenizer, settings)
-    limit, sentence_per_line = (
-        source_limit(model, tokenizer, settings),
-        getattr(model.config, "sentence_per_line", False),
-    )
-    encoder = SourceEncoder(tokenizer, limit, _prompt(model), sentence_per_line)
-    return _finished_batches(writer, encoder, documents, settings.tokens_per_batch)
+    sentence_per_line = getattr(model.config, "sentence_per_line", False)
+    encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model), sentence_per_line)
+    window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
+    encoded = _encoded(encoder, documents)
+    if ahead:
+        shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
+        encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
+    return _finished_batches(writer, encoded, window_tokens)
 
 
-def _finished_batches(
-    writer: "_SummaryWriter", encoder: SourceEncoder, documents: Iterable[str | Sequence[int]], tokens_per_batch: int
-) -> Iterator[list[tuple[int, Summary]]]:
-    window: list[tuple[int, Source]] = []
-    waiting_tokens = 0
+def _encoded(
+    encoder: SourceEncoder, documents: Iterable[str | Sequence[int]]
+) -> Generator[tuple[int, Source | Summary], None, None]:
+    """The documents encoded; the summary of one that has no text or cannot be encoded."""
     for position, document in enumerate(documents):
         try:
             source = encoder.encode(document)
         except Exception as error:  # whatever a tokenizer raises concerns this document
-            yield [(position, _failed(error))]
-            continue
-        if not source.num_text_tokens:
-            yield [(position, Summary("", 0, 0, 0, "empty"))]
-            continue
-        window.append((position, source))
-        waiting_tokens += len(source.ids)
-        if waiting_tokens >= WINDOW_BATCHES * tokens_per_batch or len(window) >= WINDOW_DOCUMENTS:
-            for batch in writer.batches(window):
-                yield writer.summarize(batch)
-            window, waiting_tokens = [], 0
-    for batch in writer.batches(window):
-        yield writer.summarize(batch)
+            yield position, _failed(error)
+        else:
+            yield position, source if source.num_text_tokens else Summary("", 0, 0, 0, "empty")
+
+
+def _finished_batches(
+    writer: "_SummaryWriter", encoded: Generator[tuple[int, Source | Summary], None, None], window_tokens: int
+) -> Generator[list[tuple[int, Summary]], None, None]:
+    window: list[tuple[int, Source]] = []
+    waiting_tokens = 0
+    try:
+        for position, source in encoded:
+            if isinstance(source, Summary):
+                yield [(position, source)]
+                continue
+            window.append((position, source))
+            waiting_tokens += len(source.ids)
+            if waiting_tokens >= window_tokens or len(window) >= WINDOW_DOCUMENTS:
+                yield from map(writer.summarize, writer.batches(window))
+                window, waiting_tokens = [], 0
+        yield from map(writer.summarize, writer.batches(window))
+    finally:
+        encoded.close()
 
 
 def _failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
