@@ -201,6 +201,9 @@ def summarize(
     max_pages: Annotated[int, typer.Option(min=1, help="Refuse PDFs of more pages.")] = 5000,
     max_documents: Annotated[int | None, typer.Option(min=1, help="Take only the first so many.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+    json_progress: Annotated[
+        bool, typer.Option("--json-progress", help="Tell programs: a line of JSON for each event, on stderr.")
+    ] = False,
 ) -> None:
     """Summarize documents; the exit status is 1 if any failed, 2 if there was nothing to do."""
     try:
@@ -224,13 +227,13 @@ def summarize(
         from summarizer.inference.sources import ReadingOptions, read_list
 
         reading = ReadingOptions(document_column, by_section, ReadingLimits(max_document_mb * 2**20, max_pages))
-        options = BatchOptions(model, device, dtype, reading, max_documents, quiet, settings)
+        options = BatchOptions(model, device, dtype, reading, max_documents, quiet, json_progress, settings)
         named = [*(inputs or []), *(read_list(files_from) if files_from else [])]
         report = summarize_files(named, output, options)
     except InputError as error:  # of single documents there is a record; this is about the call
         _report(error, 2)
     else:
-        for line in report.failure_lines() if quiet else report.lines():
+        for line in [] if json_progress else report.failure_lines() if quiet else report.lines():
             print(line, file=sys.stderr)
         raise typer.Exit(1 if report.counts["failed"] else 0)
 

@@ -56,7 +56,7 @@ def commands() -> list[str]:
 def workplace(tmp_path_factory):
     """A folder that looks like the repository to a command, with a small corpus of one's own."""
     folder = tmp_path_factory.mktemp("workplace")
-    for name in ("configs", "scripts", "samples", "summarizer"):
+    for name in ("configs", "scripts", "samples", "summarizer", "README.md"):
         (folder / name).symlink_to(ROOT / name)
     corpus = folder / "my_corpus"
     corpus.mkdir()

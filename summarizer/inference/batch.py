@@ -16,6 +16,7 @@ from typing import Any
 from summarizer import __version__
 from summarizer.data.text import clean_text
 from summarizer.files import InputError, hash_of_file, write_json
+from summarizer.inference.limits import memory_per_token
 from summarizer.inference.names import RECORDS
 from summarizer.inference.output import FolderSink, RecordSink, Sink, StdoutSink, run_description
 from summarizer.inference.records import RECORD_FILES, SummaryRecord, bare_summary, titled_summary
@@ -39,6 +40,7 @@ class BatchOptions:
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     max_documents: int | None = None  # the first so many; None: all
     quiet: bool = False
+    json_progress: bool = False  # lines of JSON on stderr in the place of those for people
     settings: SummarySettings = field(default_factory=SummarySettings)
 
 
@@ -89,12 +91,17 @@ def summarize_files(
     total = count_documents(found, options.reading)
     if options.max_documents is not None:
         total = options.max_documents if total is None else min(total, options.max_documents)
-    with WorkProgress("summarizing", "documents", total, options.quiet) as progress:
+    with WorkProgress("summarizing", "documents", total, options.quiet, options.json_progress) as progress:
         if found.skipped:
             names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
             progress.say(f"passed over {len(found.skipped)} that are no documents: {names}")
         summarizer = Summarizer.from_pretrained(options.model, options.device, options.dtype)
         progress.say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
+        if bytes_per_token := memory_per_token(summarizer.model, options.settings):
+            batch_bytes = bytes_per_token * options.settings.tokens_per_batch
+            progress.say(
+                f"about {_size(batch_bytes)} of memory for a batch, {_size(bytes_per_token * 1000)} per 1,000 tokens"
+            )
         summarizer.batches((), options.settings)  # says what does not fit the model before anything is written
         made_with = _made_with(summarizer, options)
         sink = _open_sink(output, records_path, made_with, found.is_one_document, progress.say)
@@ -102,7 +109,7 @@ def summarize_files(
         def done(records: list[SummaryRecord], resumed: bool = False) -> None:
             for record in records:
                 report.add(record, resumed)
-            progress.advance(len(records))
+            progress.advance(len(records), 0 if resumed else sum(record.source_tokens for record in records))
 
         try:
             documents = itertools.islice(read_inputs(found, options.reading), options.max_documents)
@@ -111,6 +118,7 @@ def summarize_files(
             if records_path:
                 write_json(run_description(records_path), {**made_with, **_result(summarizer, inputs, report, started)})
             sink.clear()
+            progress.event("end", **report.counts, resumed=report.resumed, failures=report.failures)
         except BaseException:
             if records_path:
                 progress.say(f"the same command goes on from {records_path}.part")
@@ -157,6 +165,10 @@ def _summarize_all(
                     records.append(sink.write(position, document, _record(document, summary)))
                 sink.flush()
                 done(records)
+
+
+def _size(num_bytes: int) -> str:
+    return f"{num_bytes / 2**30:.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:.0f} MiB"
 
 
 def _record(document: InputDocument, summary: Summary) -> SummaryRecord:

@@ -16,6 +16,7 @@ from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
 from summarizer.files import InputError
 from summarizer.inference.ahead import read_ahead
+from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import Summary, SummarySettings
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
@@ -122,21 +123,6 @@ def _finished_batches(
 def _failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
     message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
     return Summary("", source_tokens, dropped_tokens, 0, "failed", message)
-
-
-def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int | None:
-    """How many source tokens the model may read: the user's limit and the model's, whichever is less; None for any."""
-    config = model.config
-    limit = None
-    if hasattr(config, "positions"):  # our own configuration
-        limit = config.max_source_positions if config.positions == "learned" else None
-    else:
-        config = getattr(config, "encoder", config)
-        for name in ("max_encoder_position_embeddings", "max_position_embeddings", "max_source_positions"):
-            if (limit := getattr(config, name, None)) is not None:
-                limit = min(limit, tokenizer.model_max_length)
-                break
-    return min((value for value in (limit, settings.max_source_tokens) if value is not None), default=None)
 
 
 def _prompt(model: Any) -> str:

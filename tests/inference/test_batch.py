@@ -17,7 +17,9 @@ from summarizer.data.encoding import SourceEncoder
 from summarizer.files import InputError
 from summarizer.inference import summarizer as summarizer_module
 from summarizer.inference.batch import BatchOptions, summarize_files
+from summarizer.inference.limits import memory_per_token
 from summarizer.inference.settings import SummarySettings
+from summarizer.inference.sources import ReadingOptions
 from summarizer.inference.summarizer import Summarizer, choose_device, choose_dtype, resolve_model
 
 KEYS = [
@@ -305,3 +307,33 @@ def test_python_gets_what_files_get_and_errors_for_what_is_no_text(papers, optio
 def test_numbers_that_are_none_are_refused(name, value):
     with pytest.raises(InputError, match=f"{name} must be a finite number"):
         SummarySettings(**{name: value})
+
+
+def test_programs_are_told_in_json(papers, model_folder, capsys):
+    assert run("papers", "-o", "out.jsonl", "-m", model_folder, "--json-progress", "--dtype", "float32") == 1
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert {event["event"] for event in events} == {"message", "progress", "end"}
+    progress = [event for event in events if event["event"] == "progress"][-1]
+    assert (progress["done"], progress["total"], progress["seconds_left"]) == (7, 7, 0)
+    assert progress["tokens_per_second"] > 0
+    end = events[-1]
+    assert (end["ok"], end["empty"], end["failed"], end["resumed"]) == (5, 1, 1, 0)
+    assert "broken.pdf" in end["failures"][0]
+
+
+def test_the_memory_of_a_linear_model_is_known_beforehand(tiny_model, bart):
+    settings = SummarySettings(num_beams=2)
+    assert memory_per_token(bart, settings) is None
+    config = tiny_model.config
+    keys_and_values = 2 * config.decoder_layers * config.d_model * 4
+    assert keys_and_values < memory_per_token(tiny_model, settings) < 8 * keys_and_values
+
+
+def test_sections_are_summarized_beside_their_document(papers, options):
+    Path("book.md").write_text("# One\nThe patients were treated.\n# Two\nThe results showed an improvement.\n")
+    summarize_files(["book.md"], "out", replace(options, reading=ReadingOptions(by_section=True)))
+    assert [(r["id"], r["title"]) for r in records("out/summaries.jsonl")] == [
+        ("book.md", None), ("book.md/1", "One"), ("book.md/2", "Two"),
+    ]  # fmt: skip
+    names = sorted(path.relative_to("out").as_posix() for path in Path("out").rglob("*.txt"))
+    assert names == ["book.md.txt", "book.md/1.txt", "book.md/2.txt"]

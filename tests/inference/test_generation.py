@@ -6,7 +6,8 @@ import torch
 
 from summarizer.files import InputError
 from summarizer.inference import generation
-from summarizer.inference.generation import generate_in_batches, generate_summaries, source_limit
+from summarizer.inference.generation import generate_in_batches, generate_summaries
+from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import SummarySettings
 
 
