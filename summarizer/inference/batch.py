@@ -15,13 +15,21 @@ from typing import Any
 
 from summarizer import __version__
 from summarizer.data.text import clean_text
-from summarizer.files import InputError, hash_of_file, write_json
+from summarizer.files import InputError, hash_of_file, remove_asides_below, write_json
 from summarizer.inference.limits import memory_per_token
 from summarizer.inference.names import RECORDS
 from summarizer.inference.output import FolderSink, RecordSink, Sink, StdoutSink, run_description
+from summarizer.inference.processes import HelperSink, Processes
 from summarizer.inference.records import RECORD_FILES, SummaryRecord, bare_summary, titled_summary
 from summarizer.inference.settings import Summary, SummarySettings
-from summarizer.inference.sources import InputDocument, ReadingOptions, count_documents, find_inputs, read_inputs
+from summarizer.inference.sources import (
+    InputDocument,
+    Inputs,
+    ReadingOptions,
+    count_documents,
+    find_inputs,
+    read_inputs,
+)
 from summarizer.inference.summarizer import Summarizer, resolve_model
 from summarizer.memory import keep_freed_memory
 from summarizer.progress import WorkProgress
@@ -51,6 +59,7 @@ class BatchReport:
     counts: Counter[str] = field(default_factory=lambda: Counter(ok=0, empty=0, failed=0))
     resumed: int = 0
     failures: list[str] = field(default_factory=list)
+    of_helper: bool = False  # of a process whose documents another one reports
 
     def add(self, record: SummaryRecord, resumed: bool = False) -> None:
         """Count a record."""
@@ -66,6 +75,8 @@ class BatchReport:
 
     def lines(self) -> list[str]:
         """The first failures and the counts, for people."""
+        if self.of_helper:
+            return []
         if not self.counts.total():
             return ["no documents in what was given"]
         resumed = f" ({self.resumed} of them by an earlier, interrupted run)" if self.resumed else ""
@@ -84,27 +95,23 @@ def summarize_files(
     """
     options = options or BatchOptions()
     started = time.monotonic()
+    processes = Processes.from_environment()
     keep_freed_memory()
     records_path = _records_path(output)
     found = find_inputs(inputs, Path(output) if output else None)
     report = BatchReport()
-    total = count_documents(found, options.reading)
-    if options.max_documents is not None:
-        total = options.max_documents if total is None else min(total, options.max_documents)
-    with WorkProgress("summarizing", "documents", total, options.quiet, options.json_progress) as progress:
-        if found.skipped:
-            names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
-            progress.say(f"passed over {len(found.skipped)} that are no documents: {names}")
-        summarizer = Summarizer.from_pretrained(options.model, options.device, options.dtype)
-        progress.say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
-        if bytes_per_token := memory_per_token(summarizer.model, options.settings):
-            batch_bytes = bytes_per_token * options.settings.tokens_per_batch
-            progress.say(
-                f"about {_size(batch_bytes)} of memory for a batch, {_size(bytes_per_token * 1000)} per 1,000 tokens"
-            )
+    total = _count(found, options)
+    if processes.count > 1 and records_path is None:
+        raise InputError("several processes cannot share the terminal; name an output with -o")
+    quiet = options.quiet or processes.rank > 0
+    with WorkProgress(
+        "summarizing", "documents", total, quiet, options.json_progress and not processes.rank
+    ) as progress:
+        summarizer = Summarizer.from_pretrained(options.model, processes.device(options.device), options.dtype)
+        _announce(found, summarizer, options, progress.say)
         summarizer.batches((), options.settings)  # says what does not fit the model before anything is written
         made_with = _made_with(summarizer, options)
-        sink = _open_sink(output, records_path, made_with, found.is_one_document, progress.say)
+        sink = _open_sink(output, records_path, made_with, found.is_one_document, processes, progress.say)
 
         def done(records: list[SummaryRecord], resumed: bool = False) -> None:
             for record in records:
@@ -113,9 +120,11 @@ def summarize_files(
 
         try:
             documents = itertools.islice(read_inputs(found, options.reading), options.max_documents)
-            _summarize_all(documents, summarizer, options.settings, sink, done)
-            sink.finish()
-            if records_path:
+            _summarize_all(documents, summarizer, options.settings, sink, processes, done)
+            sink.flush()
+            processes.wait()
+            done(sink.finish())
+            if records_path and not processes.rank:
                 write_json(run_description(records_path), {**made_with, **_result(summarizer, inputs, report, started)})
             sink.clear()
             progress.event("end", **report.counts, resumed=report.resumed, failures=report.failures)
@@ -125,7 +134,7 @@ def summarize_files(
             raise
         finally:
             sink.close()
-    return report
+    return BatchReport(of_helper=True) if processes.rank else report
 
 
 def _summarize_all(
@@ -133,6 +142,7 @@ def _summarize_all(
     summarizer: Summarizer,
     settings: SummarySettings,
     sink: Sink,
+    processes: Processes,
     done: Callable[..., None],
 ) -> None:
     """Bring each document's record into `sink`, and tell `done` when they are there."""
@@ -143,8 +153,11 @@ def _summarize_all(
         number = 0
         for position, document in enumerate(documents):
             with sharing:
-                if (record := sink.earlier(position, document)) is not None:
+                own = processes.owns(position)
+                record = sink.earlier(position, document) if own else sink.skip(position, document)
+                if record is not None:
                     done([record], resumed=True)
+                if record is not None or not own:
                     continue
                 if document.error is not None:
                     record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
@@ -165,6 +178,22 @@ def _summarize_all(
                     records.append(sink.write(position, document, _record(document, summary)))
                 sink.flush()
                 done(records)
+
+
+def _count(found: Inputs, options: BatchOptions) -> int | None:
+    total, most = count_documents(found, options.reading), options.max_documents
+    return total if most is None else most if total is None else min(total, most)
+
+
+def _announce(found: Inputs, summarizer: Summarizer, options: BatchOptions, say: Callable[[str], None]) -> None:
+    """What is passed over, the model, and the memory that is needed."""
+    if found.skipped:
+        names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
+        say(f"passed over {len(found.skipped)} that are no documents: {names}")
+    say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
+    if bytes_per_token := memory_per_token(summarizer.model, options.settings):
+        of_batch = _size(bytes_per_token * options.settings.tokens_per_batch)
+        say(f"about {of_batch} of memory for a batch, {_size(bytes_per_token * 1000)} per 1,000 tokens of a document")
 
 
 def _size(num_bytes: int) -> str:
@@ -202,15 +231,28 @@ def _records_path(output: str | None) -> Path | None:
 
 
 def _open_sink(
-    output: str | None, records_path: Path | None, made_with: dict[str, Any], is_one: bool, say: Callable[[str], None]
+    output: str | None,
+    records_path: Path | None,
+    made_with: dict[str, Any],
+    is_one: bool,
+    processes: Processes,
+    say: Callable[[str], None],
 ) -> Sink:
     if output is None or records_path is None:
         several = titled_summary if sys.stdout.isatty() else SummaryRecord.to_json
         return StdoutSink(bare_summary if is_one else several)
     try:
+        if processes.rank:
+            processes.wait()  # for the first to open the output
+            records = HelperSink(records_path, processes.rank)
+        else:
+            records = RecordSink(records_path, made_with, say)
+            processes.wait()
         if records_path == Path(output):
-            return RecordSink(records_path, made_with, say)
-        return FolderSink(Path(output), made_with, say)
+            return records
+        if not processes.rank:
+            remove_asides_below(Path(output))
+        return FolderSink(Path(output), records)
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
 

@@ -115,7 +115,7 @@ def test_text_files_stay_apart_from_what_stands_beside_them_and_from_devices():
 
 def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
     (tmp_path / "a.txt").mkdir()
-    sink = FolderSink(tmp_path, {})
+    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}))
     for position in (0, 1):
         sink.earlier(position, DOCUMENTS[position])
     written = [sink.write(position, DOCUMENTS[position], record("ab"[position])) for position in (0, 1)]
