@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
+STOPPING_SECONDS = 2.0
 
 
 def read_ahead(items: Iterable[T], cost: Callable[[T], int], budget: int) -> Generator[T, None, None]:
@@ -53,4 +54,4 @@ def read_ahead(items: Iterable[T], cost: Callable[[T], int], budget: int) -> Gen
         with changed:
             state["stopped"] = True
             changed.notify_all()
-        thread.join()
+        thread.join(STOPPING_SECONDS)  # one that waits for its input is left behind

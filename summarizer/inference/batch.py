@@ -1,6 +1,7 @@
 """Files to files: every document that the user named is summarized, and each has a record of what became of it."""
 
 import itertools
+import math
 import platform
 import sys
 import threading
@@ -36,6 +37,7 @@ from summarizer.progress import WorkProgress
 
 _NOT_FOLDERS = (".json", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
 _SHOWN_FAILURES = 5
+_CHARACTERS_PER_TOKEN = 4  # about, in English
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def summarize_files(
 
         try:
             documents = itertools.islice(read_inputs(found, options.reading), options.max_documents)
+            documents = _announcing_long_ones(documents, summarizer.model, options.settings, progress.say)
             _summarize_all(documents, summarizer, options.settings, sink, processes, done)
             sink.flush()
             processes.wait()
@@ -196,7 +199,19 @@ def _announce(found: Inputs, summarizer: Summarizer, options: BatchOptions, say:
         say(f"about {of_batch} of memory for a batch, {_size(bytes_per_token * 1000)} per 1,000 tokens of a document")
 
 
-def _size(num_bytes: int) -> str:
+def _announcing_long_ones(
+    documents: Iterable[InputDocument], model: Any, settings: SummarySettings, say: Callable[[str], None]
+) -> Iterator[InputDocument]:
+    """The documents; of one longer than a batch it is said beforehand how much memory it will take."""
+    bytes_per_token = memory_per_token(model, settings)
+    for document in documents:
+        tokens = min(len(document.text) // _CHARACTERS_PER_TOKEN, settings.max_source_tokens or math.inf)
+        if bytes_per_token and tokens > settings.tokens_per_batch:
+            say(f"{clean_text(document.id)}: about {tokens:,} tokens, {_size(tokens * bytes_per_token)} of memory")
+        yield document
+
+
+def _size(num_bytes: float) -> str:
     return f"{num_bytes / 2**30:.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:.0f} MiB"
 
 

@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from summarizer.inference import ahead
 from summarizer.inference.ahead import read_ahead
 
 
@@ -56,3 +57,19 @@ def test_closing_it_ends_the_thread():
     stream.close()
     assert threading.active_count() == before
     assert list(read_ahead([], lambda _: 1, budget=3)) == []
+
+
+def test_closing_it_does_not_wait_for_input_that_never_comes(monkeypatch):
+    monkeypatch.setattr(ahead, "STOPPING_SECONDS", 0.01)
+    never = threading.Event()
+
+    def items():
+        yield 1
+        never.wait(60)
+
+    stream = read_ahead(items(), lambda _: 1, budget=10)
+    assert next(stream) == 1
+    started = time.monotonic()
+    stream.close()
+    assert time.monotonic() - started < 30
+    never.set()

@@ -15,11 +15,12 @@ from transformers import BartConfig, BartForConditionalGeneration
 from summarizer.cli import main
 from summarizer.data.encoding import SourceEncoder
 from summarizer.files import InputError
+from summarizer.inference import batch
 from summarizer.inference import summarizer as summarizer_module
 from summarizer.inference.batch import BatchOptions, summarize_files
 from summarizer.inference.limits import memory_per_token
 from summarizer.inference.settings import SummarySettings
-from summarizer.inference.sources import ReadingOptions
+from summarizer.inference.sources import InputDocument, ReadingOptions
 from summarizer.inference.summarizer import Summarizer, choose_device, choose_dtype, resolve_model
 
 KEYS = [
@@ -132,8 +133,6 @@ def test_an_interrupted_run_goes_on_where_it_was(papers, options, monkeypatch, o
 
 
 def test_a_changed_document_or_setting_is_summarized_anew(papers, options, monkeypatch):
-    from summarizer.inference import batch
-
     def interrupted_before_the_end():
         with monkeypatch.context() as patch:
             patch.setattr(batch.RecordSink, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt()))
@@ -337,3 +336,14 @@ def test_sections_are_summarized_beside_their_document(papers, options):
     ]  # fmt: skip
     names = sorted(path.relative_to("out").as_posix() for path in Path("out").rglob("*.txt"))
     assert names == ["book.md.txt", "book.md/1.txt", "book.md/2.txt"]
+
+
+def test_of_long_documents_the_memory_is_said_before_they_are_read(tiny_model):
+    documents = [InputDocument("short", "p", "word " * 10), InputDocument("long", "p", "word " * 4000)]
+    said = []
+    settings = SummarySettings(tokens_per_batch=1000)
+    assert list(batch._announcing_long_ones(documents, tiny_model, settings, said.append)) == documents
+    assert [line.partition(" tokens")[0] for line in said] == ["long: about 5,000"]
+    limited = replace(settings, max_source_tokens=500)
+    list(batch._announcing_long_ones(documents, tiny_model, limited, said.append))
+    assert len(said) == 1
