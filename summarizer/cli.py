@@ -101,20 +101,27 @@ app.command()(compare)
 @app.command()
 def summarize(
     inputs: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Files, folders, globs, or - for stdin: text, Markdown, HTML, PDF, Word, JATS XML; "
-            ".jsonl, .csv and .parquet with a document a row.",
+            help="Files, folders, globs, or - for stdin: text, Markdown, HTML, PDF, Word, EPUB, JATS XML; "
+            ".jsonl, .csv and .parquet with a document a row; .gz of them.",
         ),
-    ],
+    ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="A .jsonl file, or a folder; by default the terminal.")
+        str | None,
+        typer.Option("-o", "--output", help="A .jsonl, .csv or .parquet file, or a folder; or the terminal."),
     ] = None,
     model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
     num_beams: Annotated[int | None, typer.Option(min=1, help="By default the model's own, as below.")] = None,
     max_summary_tokens: Annotated[int | None, typer.Option(min=1)] = None,
     min_summary_tokens: Annotated[int | None, typer.Option(min=0)] = None,
+    length: Annotated[
+        Literal["short", "medium", "long"] | None, typer.Option(help="About 64, 160 or 384 tokens at most.")
+    ] = None,
+    num_candidates: Annotated[
+        int, typer.Option(min=1, help="So many summaries of each document; needs as many beams, or --do-sample.")
+    ] = 1,
     length_penalty: Annotated[float | None, typer.Option(help="Of beam search; more means longer.")] = None,
     no_repeat_ngram_size: Annotated[int | None, typer.Option(min=0, help="0 allows every repetition.")] = None,
     max_source_tokens: Annotated[
@@ -132,8 +139,17 @@ def summarize(
     ] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps …")] = "auto",
     document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
+    files_from: Annotated[Path | None, typer.Option(help="A file that names more INPUTs, one a line.")] = None,
+    by_section: Annotated[
+        bool, typer.Option("--by-section", help="Also summarize each section or chapter, where the file marks them.")
+    ] = False,
+    max_document_mb: Annotated[int, typer.Option(min=1, help="Refuse larger files, packed or unpacked.")] = 256,
+    max_pages: Annotated[int, typer.Option(min=1, help="Refuse PDFs of more pages.")] = 5000,
     max_documents: Annotated[int | None, typer.Option(min=1, help="Take only the first so many.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+    json_progress: Annotated[
+        bool, typer.Option("--json-progress", help="Tell programs: a line of JSON for each event, on stderr.")
+    ] = False,
 ) -> None:
     """Summarize documents; the exit status is 1 if any failed, 2 if there was nothing to do."""
     try:
@@ -141,6 +157,8 @@ def summarize(
             num_beams=num_beams,
             max_summary_tokens=max_summary_tokens,
             min_summary_tokens=min_summary_tokens,
+            length=length,
+            num_candidates=num_candidates,
             length_penalty=length_penalty,
             no_repeat_ngram_size=no_repeat_ngram_size,
             max_source_tokens=max_source_tokens,
@@ -150,14 +168,18 @@ def summarize(
             top_p=top_p,
             seed=seed,
         )
+        from summarizer.data.readers import ReadingLimits
         from summarizer.inference.batch import BatchOptions, summarize_files
+        from summarizer.inference.sources import ReadingOptions, read_list
 
-        options = BatchOptions(model, device, dtype, document_column, max_documents, quiet, settings)
-        report = summarize_files(inputs, output, options)
+        reading = ReadingOptions(document_column, by_section, ReadingLimits(max_document_mb * 2**20, max_pages))
+        options = BatchOptions(model, device, dtype, reading, max_documents, quiet, json_progress, settings)
+        named = [*(inputs or []), *(read_list(files_from) if files_from else [])]
+        report = summarize_files(named, output, options)
     except InputError as error:  # of single documents there is a record; this is about the call
         _report(error, 2)
     else:
-        for line in report.failure_lines() if quiet else report.lines():
+        for line in [] if json_progress else report.failure_lines() if quiet else report.lines():
             print(line, file=sys.stderr)
         raise typer.Exit(1 if report.counts["failed"] else 0)
 

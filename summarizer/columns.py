@@ -56,6 +56,12 @@ def id_of(record: Record) -> str | None:
     return encodable(str(int(value) if isinstance(value, float) and value.is_integer() else value))
 
 
+def title_of(record: Record) -> str | None:
+    """The record's column `title` on one line, or None."""
+    value = record.columns.get("title")
+    return encodable(" ".join(value.split())) or None if isinstance(value, str) else None
+
+
 def encodable(name: str) -> str:
     """A name without what UTF-8 cannot hold, such as the lone surrogates of a file name in another encoding."""
     return name.encode("utf-8", "replace").decode("utf-8")

@@ -1,10 +1,14 @@
 """Files in and out: records of JSONL, CSV and Parquet; writing that appears whole or not at all."""
 
+import codecs
 import csv
+import glob
 import gzip
 import hashlib
+import io
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +22,8 @@ except ImportError:  # Windows
     fcntl = None
 
 RECORD_SUFFIXES = (".jsonl", ".csv", ".parquet")
+MAX_LINE = 2**28  # characters of a row; a packed file can hold one without end
+MAX_UNPACKED_PARQUET = 2**31  # bytes of a .parquet.gz, which is read as a whole
 
 
 class InputError(ValueError):
@@ -46,7 +52,7 @@ def record_format(path: Path) -> str | None:
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Stream the rows of a .jsonl, .csv (both also .gz) or .parquet file, a bad row as a Record with an error.
+    """Stream the rows of a .jsonl, .csv or .parquet file, also of .gz, a bad row as a Record with an error.
 
     Raises InputError when the file itself cannot be read.
     """
@@ -63,18 +69,30 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def open_text(path: Path, newline: str | None = None, errors: str = "strict") -> IO[str]:
-    """Open a UTF-8 text file, gzipped if its name ends in .gz; a byte-order mark is dropped."""
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline=newline, errors=errors)
-    return path.open(encoding="utf-8-sig", newline=newline, errors=errors)
+    """Open a text file in UTF-8, or in UTF-16 with its mark; gzipped if its name ends in .gz. Marks are dropped."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rb") as file:
+        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return opened(path, "rt", encoding="utf-16" if marked else "utf-8-sig", newline=newline, errors=errors)  # type: ignore[return-value]
+
+
+def _lines(file: IO[str]) -> Iterator[str]:
+    """Lines of a file; one longer than MAX_LINE comes as its first MAX_LINE + 1 characters."""
+    while line := file.readline(MAX_LINE + 1):
+        yield line
+        while len(line) > MAX_LINE and not line.endswith("\n"):
+            line = file.readline(MAX_LINE + 1)
 
 
 def _read_jsonl(path: Path) -> Iterator[Record]:
     with open_text(path, errors="surrogateescape") as lines:  # one bad byte spoils its own line only
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(_lines(lines), start=1):
             if not line.strip():
                 continue
             location = f"{path}:{number}"
+            if len(line) > MAX_LINE:
+                yield Record(location, {}, f"longer than a row may be ({MAX_LINE:,} characters)")
+                continue
             if not _is_utf8(line):
                 yield Record(location, {}, "not UTF-8 text")
                 continue
@@ -99,9 +117,9 @@ def _is_utf8(line: str) -> bool:
 
 
 def _read_csv(path: Path) -> Iterator[Record]:
-    csv.field_size_limit(2**31 - 1)  # a document is longer than the default limit of 128 KiB
+    csv.field_size_limit(MAX_LINE)  # a document is longer than the default limit of 128 KiB
     with open_text(path, newline="") as lines:
-        reader = csv.DictReader(lines)
+        reader = csv.DictReader(_lines(lines))
         for row in reader:
             location = f"{path}:{reader.line_num}"
             if None in row or None in row.values():
@@ -113,7 +131,13 @@ def _read_csv(path: Path) -> Iterator[Record]:
 def _read_parquet(path: Path) -> Iterator[Record]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    source: Any = path
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path) as packed:
+            source = io.BytesIO(packed.read(MAX_UNPACKED_PARQUET + 1))
+        if source.getbuffer().nbytes > MAX_UNPACKED_PARQUET:
+            raise InputError(f"{path}: unpacks to more than {MAX_UNPACKED_PARQUET >> 30} GiB")
+    with pq.ParquetFile(source) as file:
         number = 0
         for batch in file.iter_batches(batch_size=256):
             for row in range(len(batch)):
@@ -164,6 +188,19 @@ def lock_file(file: IO[Any]) -> None:
         raise
     except OSError:  # a file system without locks
         return
+
+
+def remove_asides(path: Path) -> None:
+    """Remove what `write_whole` of a killed process left beside `path`; only where no other process writes it."""
+    for aside in path.parent.glob(f".{glob.escape(path.name)}.????????.part"):
+        aside.unlink(missing_ok=True)
+
+
+def remove_asides_below(folder: Path) -> None:
+    """Like `remove_asides` for all files in a folder and below, links not followed."""
+    for aside in folder.rglob(".?*.????????.part"):
+        if aside.is_file() and re.fullmatch(r"\..+\.[a-z0-9_]{8}\.part", aside.name):
+            aside.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:

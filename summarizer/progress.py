@@ -1,27 +1,40 @@
-"""How far a long piece of work is: a bar on a terminal, plain lines elsewhere, nothing when quiet. All on stderr."""
+"""How far a long piece of work is: a bar on a terminal, plain lines elsewhere or JSON lines. All on stderr."""
 
+import json
 import sys
 import time
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_JSON_LINES = 1.0
 
 
 class WorkProgress:
     """Counts items towards `total` (None: unknown) and shows it; `say` prints a line that the bar leaves whole.
 
     `work` says what is done and `items` to what: "summarizing", "documents". `done` were done before. Without `lines`
-    nothing but what is said shows where there is no terminal.
+    nothing but what is said shows where there is no terminal. With `as_json` each line is an object with an `event`:
+    message (text), progress (done, total, tokens_per_second, seconds_left), or what `event` is called with.
     """
 
     def __init__(
-        self, work: str, items: str, total: int | None, quiet: bool = False, done: int = 0, lines: bool = True
+        self,
+        work: str,
+        items: str,
+        total: int | None,
+        quiet: bool = False,
+        *,
+        done: int = 0,
+        lines: bool = True,
+        as_json: bool = False,
     ) -> None:
         self._items = items
         self._lines = lines
+        self._as_json = as_json
         self._console = Console(file=sys.stderr, highlight=False, quiet=quiet)
         self._bar = Progress(
             TextColumn(f"[bold]{work}"),
@@ -31,13 +44,14 @@ class WorkProgress:
             TimeElapsedColumn(),
             TextColumn("elapsed,"),
             TimeRemainingColumn(),
-            TextColumn("left"),
+            TextColumn("left{task.fields[rate]}"),
             console=self._console,
-            disable=quiet or not self._console.is_terminal,
+            disable=quiet or as_json or not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(work, total=total, completed=done, status=items)
+        self._task = self._bar.add_task(work, total=total, completed=done, status=items, rate="")
         self._total = total
         self._done = self._first = done
+        self._tokens = 0
         self._started = self._last_line = time.monotonic()
 
     def __enter__(self) -> "WorkProgress":
@@ -51,27 +65,52 @@ class WorkProgress:
 
     def say(self, message: str) -> None:
         """A line for people."""
-        self._console.print(message, markup=False, soft_wrap=True)
+        if self._as_json:
+            self.event("message", text=message)
+        else:
+            self._console.print(message, markup=False, soft_wrap=True)
 
-    def advance(self, count: int = 1) -> None:
-        """So many more items are done."""
+    def event(self, name: str, **values: Any) -> None:
+        """A line for programs, where they were asked for."""
+        if self._as_json:
+            print(json.dumps({"event": name, **values}, ensure_ascii=False), file=sys.stderr, flush=True)
+
+    def advance(self, count: int = 1, tokens: int = 0) -> None:
+        """So many more items are done, with so many tokens of work."""
         self._done += count
-        self._bar.update(self._task, completed=self._done)
+        self._tokens += tokens
         now = time.monotonic()
-        if self._lines and not self._console.is_terminal and now - self._last_line >= SECONDS_BETWEEN_LINES:
+        rate = self._tokens / max(now - self._started, 1e-9)
+        shown_rate = f", {rate:,.0f} tokens/s" if self._tokens else ""
+        self._bar.update(self._task, completed=self._done, rate=shown_rate)
+        if self._as_json and (now - self._last_line >= SECONDS_BETWEEN_JSON_LINES or self._done == self._total):
+            self._last_line = now
+            left = self._seconds_left(now)
+            numbers = {"tokens_per_second": round(rate), "seconds_left": None if left is None else round(left)}
+            self.event("progress", done=self._done, total=self._total, **numbers)
+        elif (
+            not self._as_json
+            and self._lines
+            and not self._console.is_terminal
+            and now - self._last_line >= SECONDS_BETWEEN_LINES
+        ):
             self._last_line = now
             of_total = f" of {self._total:,}" if self._total else ""
-            self.say(f"{self._done:,}{of_total} {self._items}{self._time_left()}")
+            self.say(f"{self._done:,}{of_total} {self._items}{shown_rate}{self._time_left(now)}")
 
     def report(self, status: str, prefix: str = "") -> None:
         """Show `status` in the bar; where there is no terminal, as a line after `prefix`."""
         self._bar.update(self._task, status=status)
         if not self._console.is_terminal:
-            self.say(f"{prefix}{status}{self._time_left()}")
+            self.say(f"{prefix}{status}{self._time_left(time.monotonic())}")
 
-    def _time_left(self) -> str:
+    def _seconds_left(self, now: float) -> float | None:
         if not self._total or self._done == self._first:
+            return None
+        return (now - self._started) / (self._done - self._first) * max(0, self._total - self._done)
+
+    def _time_left(self, now: float) -> str:
+        if (left := self._seconds_left(now)) is None:
             return ""
-        pace = (time.monotonic() - self._started) / (self._done - self._first)
-        seconds = int(pace * max(0, self._total - self._done))
+        seconds = int(left)
         return f", {seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d} left"

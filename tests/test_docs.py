@@ -60,7 +60,7 @@ def workplace(tmp_path):
     """A folder that looks like the repository to a command, with a small corpus of one's own."""
     folder = tmp_path / "workplace"
     folder.mkdir()
-    for name in ("configs", "scripts", "samples", "summarizer"):
+    for name in ("configs", "scripts", "samples", "summarizer", "README.md"):
         (folder / name).symlink_to(ROOT / name)
     corpus = folder / "my_corpus"
     corpus.mkdir()

@@ -10,12 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from summarizer import files
 from summarizer.files import (
     InputError,
     check_writable,
     hash_of_file,
     read_records,
     record_format,
+    remove_asides,
+    remove_asides_below,
     write_json,
     write_whole,
 )
@@ -100,7 +103,7 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path, damage):
 
 
 def test_files_that_are_no_records_are_an_error_that_names_them(tmp_path):
-    for name, content in (("a.parquet", b"PAR1"), ("a.csv", b"\xff\xfea\x00")):
+    for name, content in (("a.parquet", b"PAR1"), ("a.csv", b"\xff\xfea")):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=f"{name}: cannot be read"):
             list(read_records(tmp_path / name))
@@ -206,3 +209,39 @@ def test_a_parquet_row_that_cannot_be_read_spoils_only_itself(tmp_path):
     records = list(read_records(tmp_path / "a.parquet"))
     assert [record.columns.get("text") for record in records] == ["a", None, "c"]
     assert [record.error for record in records] == [None, "cannot be read (date value out of range)", None]
+
+
+def test_records_in_utf16_with_its_mark_and_packed_parquet_are_read(tmp_path):
+    (tmp_path / "a.csv").write_text("id,text\n1,Grüße\n", encoding="utf-16")
+    (tmp_path / "b.jsonl").write_text('{"text": "Grüße"}\n', encoding="utf-16")
+    assert [record.columns["text"] for name in ("a.csv", "b.jsonl") for record in read_records(tmp_path / name)] == [
+        "Grüße", "Grüße",
+    ]  # fmt: skip
+    write_rows(tmp_path / "c.parquet")
+    (tmp_path / "c.parquet.gz").write_bytes(gzip.compress((tmp_path / "c.parquet").read_bytes()))
+    assert [record.columns for record in read_records(tmp_path / "c.parquet.gz")] == ROWS
+
+
+def test_rows_and_packed_files_beyond_the_limits_are_errors(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_LINE", 30)
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n{"text": "%s"}\n{"text": "y"}' % ("long" * 30))
+    assert [record.error is None for record in read_records(tmp_path / "a.jsonl")] == [True, False, True]
+    (tmp_path / "a.csv").write_text("text\n" + "long" * 30 + "\n")
+    with pytest.raises(InputError, match="field larger than field limit"):
+        list(read_records(tmp_path / "a.csv"))
+    monkeypatch.setattr(files, "MAX_UNPACKED_PARQUET", 100)
+    (tmp_path / "a.parquet.gz").write_bytes(gzip.compress(bytes(200)))
+    with pytest.raises(InputError, match="unpacks to more"):
+        list(read_records(tmp_path / "a.parquet.gz"))
+
+
+def test_asides_of_killed_processes_are_removed_and_nothing_else(tmp_path):
+    (tmp_path / "sub").mkdir()
+    for name in (".a.txt.abcd_123.part", "sub/.b.txt.abcd0123.part", ".c.part", "a.txt.abcd0123.part"):
+        (tmp_path / name).touch()
+    remove_asides(tmp_path / "b.txt")
+    assert len(list(tmp_path.rglob("*.part"))) == 4
+    remove_asides(tmp_path / "a.txt")
+    assert len(list(tmp_path.rglob("*.part"))) == 3
+    remove_asides_below(tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*.part")) == [".c.part", "a.txt.abcd0123.part"]

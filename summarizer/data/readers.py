@@ -1,92 +1,101 @@
-"""The text of a user's file: plain, Markdown, HTML, PDF, Word or JATS XML."""
+"""The text of a user's file: plain, Markdown, HTML, PDF, Word, EPUB or JATS XML."""
 
 import gzip
+import itertools
 import logging
 import re
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from summarizer.data.optional import optional_library
+from summarizer.data.structure import Document, Section, sections_under_headings
 from summarizer.data.text import clean_text, decode_text
 from summarizer.files import InputError
 
-MAX_DOCUMENT_BYTES = 256 * 2**20  # unpacked; what is larger is not one document
-
-_TEXT_SUFFIXES = (".txt", ".text", ".md", ".markdown")
+_MARKDOWN_SUFFIXES = (".md", ".markdown")
+_TEXT_SUFFIXES = (".txt", ".text", *_MARKDOWN_SUFFIXES)
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _XML_SUFFIXES = (".xml", ".nxml")
-_PACKED_SUFFIXES = (".pdf", ".docx")
+_PACKED_SUFFIXES = (".pdf", ".docx", ".epub")
 DOCUMENT_SUFFIXES = _TEXT_SUFFIXES + _HTML_SUFFIXES + _XML_SUFFIXES + _PACKED_SUFFIXES
 _SAVE_AS = {".doc": ".docx", ".docm": ".docx", ".rtf": ".docx", ".odt": ".docx", ".json": ".jsonl"}
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # which no text holds; logs hold \x1b
 
 
 @dataclass(frozen=True)
-class Document:
-    """What a file says: its text, one paragraph or heading a line; title and abstract where the format marks them."""
+class ReadingLimits:
+    """Above which a file is not one document, and not read."""
 
-    text: str
-    title: str | None = None
-    abstract: str | None = None
+    max_bytes: int = 256 * 2**20  # of a file, and again of what is packed in it
+    max_pages: int = 5_000  # of a PDF
 
 
 def document_format(path: Path) -> str | None:
-    """The suffix among DOCUMENT_SUFFIXES that `path` has, before .gz for those that are text; None for all others."""
+    """The suffix among DOCUMENT_SUFFIXES that `path` has, also before .gz; None for all others."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    packed = suffixes[-1:] == [".gz"]
-    if packed:
+    if suffixes[-1:] == [".gz"]:
         suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
-    known = suffix in DOCUMENT_SUFFIXES and not (packed and suffix in _PACKED_SUFFIXES)
-    return suffix if known else None
+    return suffixes[-1] if suffixes and suffixes[-1] in DOCUMENT_SUFFIXES else None
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path, limits: ReadingLimits | None = None) -> Document:
     """Read one document by its suffix; a file of an unknown kind is read as text if it is text.
 
-    Raises InputError, without the path, when the file cannot be read, is broken, or holds no text by its nature.
+    Raises InputError, without the path, when the file cannot be read, is broken or beyond the limits, or holds no text
+    by its nature.
     """
+    limits = limits or ReadingLimits()
     if better := _SAVE_AS.get(path.suffix.lower()):
         raise InputError(f"{path.suffix} files are not read; save it as {better}")
     suffix = document_format(path)
-    if suffix in _PACKED_SUFFIXES:
-        _check_readable(path)
-        return _read_pdf(path) if suffix == ".pdf" else _read_docx(path)
-    content = _read_bytes(path)
+    content = _read_bytes(path, limits.max_bytes)
+    if suffix == ".pdf":
+        return _read_pdf(content, limits.max_pages)
+    if suffix == ".docx":
+        return _read_docx(content, limits.max_bytes)
+    if suffix == ".epub":
+        from summarizer.data.epub import read_epub
+
+        return read_epub(content, limits.max_bytes)
     if suffix in _XML_SUFFIXES:
         from summarizer.data.jats import read_jats
 
-        return Document(*read_jats(content))
+        return read_jats(content)
     if suffix in _HTML_SUFFIXES:
         return _read_html(content)
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
     if content.startswith(b"%PDF-") or (suffix is None and not marked and _CONTROLS.search(content)):
         raise InputError(f"not text; what can be read are {' '.join(DOCUMENT_SUFFIXES)}, by these names")
-    return Document(clean_text(decode_text(content)))
+    text = clean_text(decode_text(content))
+    return Document(text, sections=_markdown_sections(text) if suffix in _MARKDOWN_SUFFIXES else ())
 
 
-def _check_readable(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            file.read(1)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}") from error
-
-
-def _read_bytes(path: Path) -> bytes:
+def _read_bytes(path: Path, max_bytes: int) -> bytes:
     opener: Callable[..., Any] = gzip.open if path.suffix.lower() == ".gz" else open
     try:
+        mode = path.stat().st_mode
+        if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not path.samefile("/dev/stdin")):
+            raise InputError("not a file, but a socket or a device")
         with opener(path, "rb") as file:
-            content = file.read(MAX_DOCUMENT_BYTES + 1)
+            content = file.read(max_bytes + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if len(content) > MAX_DOCUMENT_BYTES:
-        raise InputError(f"larger than one document may be ({MAX_DOCUMENT_BYTES >> 20} MiB)")
+    if len(content) > max_bytes:
+        raise InputError(f"larger than one document may be ({max_bytes >> 20} MiB)")
     return content
+
+
+def _markdown_sections(text: str) -> tuple[Section, ...]:
+    lines = text.split("\n")
+    fences = itertools.accumulate(line.startswith(("```", "~~~")) for line in lines)  # odd within code
+    levels = [0 if fence % 2 else len(line) - len(line.lstrip("#")) for line, fence in zip(lines, fences, strict=True)]
+    return sections_under_headings(list(zip(levels, lines, strict=True)))
 
 
 def _read_html(content: bytes) -> Document:
@@ -108,13 +117,15 @@ def _read_html(content: bytes) -> Document:
     return Document(clean_text(text or ""), title)
 
 
-def _read_pdf(path: Path) -> Document:
+def _read_pdf(content: bytes, max_pages: int) -> Document:
     pypdf = optional_library("pypdf")
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it remarks on every untidy file
     try:
-        reader = pypdf.PdfReader(path)
+        reader = pypdf.PdfReader(BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):
             raise InputError("protected by a password")
+        if len(reader.pages) > max_pages:
+            raise InputError(f"more pages than one document may have ({len(reader.pages):,} of {max_pages:,})")
         pages = [_paragraphs(clean_text(page.extract_text())) for page in reader.pages]
         title = clean_text(str((reader.metadata or {}).get("/Title") or "")) or None
     except InputError:
@@ -137,20 +148,28 @@ def _paragraphs(page: str) -> str:
     return re.sub(r"(?<=[a-z])- (?=[a-z])", "", text)  # a word divided at the end of a line
 
 
-def _read_docx(path: Path) -> Document:
+def _read_docx(content: bytes, max_bytes: int) -> Document:
     docx = optional_library("docx")
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > MAX_DOCUMENT_BYTES:
-                raise InputError(f"larger than one document may be ({MAX_DOCUMENT_BYTES >> 20} MiB unpacked)")
-        document = docx.Document(str(path))
-        lines = [line for item in document.iter_inner_content() for line in _lines_of_docx(item)]
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > max_bytes:
+                raise InputError(f"larger than one document may be ({max_bytes >> 20} MiB unpacked)")
+        document = docx.Document(BytesIO(content))
+        items = document.iter_inner_content()
+        parts = [(_level_of_docx(item), clean_text("\n".join(_lines_of_docx(item)))) for item in items]
         title = clean_text(document.core_properties.title or "") or None
     except InputError:
         raise
     except Exception as error:  # zipfile's, lxml's and python-docx's errors share no base class
         raise InputError(f"broken Word document: {error or type(error).__name__}") from error
-    return Document(clean_text("\n".join(lines)), title)
+    text = "\n".join(text for _, text in parts if text)
+    return Document(text, title, sections=sections_under_headings(parts))
+
+
+def _level_of_docx(item: Any) -> int:
+    """The level of a heading; 0 for all else."""
+    style = getattr(getattr(item, "style", None), "name", None) or ""
+    return int(style[-1]) if re.fullmatch(r"[Hh]eading [1-9]", style) else 0
 
 
 def _lines_of_docx(item: Any) -> list[str]:

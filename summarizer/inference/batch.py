@@ -1,11 +1,14 @@
 """Files to files: every document that the user named is summarized, and each has a record of what became of it."""
 
 import itertools
+import math
 import platform
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -13,25 +16,28 @@ from typing import Any
 
 from summarizer import __version__
 from summarizer.data.text import clean_text
-from summarizer.files import InputError, hash_of_file, write_json
+from summarizer.files import InputError, hash_of_file, remove_asides_below, write_json
+from summarizer.inference.limits import memory_per_token
 from summarizer.inference.names import RECORDS
-from summarizer.inference.output import (
-    FolderSink,
-    JsonlSink,
-    Sink,
-    StdoutSink,
-    SummaryRecord,
-    bare_summary,
-    titled_summary,
-)
+from summarizer.inference.output import FolderSink, RecordSink, Sink, StdoutSink, run_description
+from summarizer.inference.processes import HelperSink, Processes
+from summarizer.inference.records import RECORD_FILES, SummaryRecord, bare_summary, titled_summary
 from summarizer.inference.settings import Summary, SummarySettings
-from summarizer.inference.sources import InputDocument, count_documents, find_inputs, read_inputs
+from summarizer.inference.sources import (
+    InputDocument,
+    Inputs,
+    ReadingOptions,
+    count_documents,
+    find_inputs,
+    read_inputs,
+)
 from summarizer.inference.summarizer import Summarizer, resolve_model
 from summarizer.memory import keep_freed_memory
 from summarizer.progress import WorkProgress
 
-_NOT_FOLDERS = (".json", ".csv", ".parquet", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
+_NOT_FOLDERS = (".json", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
 _SHOWN_FAILURES = 5
+_CHARACTERS_PER_TOKEN = 4  # about, in English
 
 
 @dataclass(frozen=True)
@@ -41,9 +47,10 @@ class BatchOptions:
     model: str = "default"
     device: str = "auto"
     dtype: str = "auto"
-    document_column: str | None = None  # of .jsonl, .csv and .parquet; None: found among the usual names
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
     max_documents: int | None = None  # the first so many; None: all
     quiet: bool = False
+    json_progress: bool = False  # lines of JSON on stderr in the place of those for people
     settings: SummarySettings = field(default_factory=SummarySettings)
 
 
@@ -54,6 +61,7 @@ class BatchReport:
     counts: Counter[str] = field(default_factory=lambda: Counter(ok=0, empty=0, failed=0))
     resumed: int = 0
     failures: list[str] = field(default_factory=list)
+    of_helper: bool = False  # of a process whose documents another one reports
 
     def add(self, record: SummaryRecord, resumed: bool = False) -> None:
         """Count a record."""
@@ -69,6 +77,8 @@ class BatchReport:
 
     def lines(self) -> list[str]:
         """The first failures and the counts, for people."""
+        if self.of_helper:
+            return []
         if not self.counts.total():
             return ["no documents in what was given"]
         resumed = f" ({self.resumed} of them by an earlier, interrupted run)" if self.resumed else ""
@@ -79,7 +89,7 @@ class BatchReport:
 def summarize_files(
     inputs: Sequence[str], output: str | None = None, options: BatchOptions | None = None
 ) -> BatchReport:
-    """Summarize files, folders, globs or "-" into `output`: a .jsonl file, a folder, or None for stdout.
+    """Summarize files, folders, globs or "-" into `output`: a file of RECORD_FILES, a folder, or None for stdout.
 
     A document that fails is recorded as failed and never ends the batch. After an interruption the same call goes on
     where it was, as long as model, settings and the documents' content are the same. Raises InputError when the call
@@ -87,44 +97,47 @@ def summarize_files(
     """
     options = options or BatchOptions()
     started = time.monotonic()
+    processes = Processes.from_environment()
     keep_freed_memory()
     records_path = _records_path(output)
     found = find_inputs(inputs, Path(output) if output else None)
     report = BatchReport()
-    total = count_documents(found)
-    if options.max_documents is not None:
-        total = options.max_documents if total is None else min(total, options.max_documents)
-    with WorkProgress("summarizing", "documents", total, options.quiet) as progress:
-        if found.skipped:
-            names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
-            progress.say(f"passed over {len(found.skipped)} that are no documents: {names}")
-        summarizer = Summarizer.from_pretrained(options.model, options.device, options.dtype)
-        progress.say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
+    total = _count(found, options)
+    if processes.count > 1 and records_path is None:
+        raise InputError("several processes cannot share the terminal; name an output with -o")
+    quiet = options.quiet or processes.rank > 0
+    with WorkProgress(
+        "summarizing", "documents", total, quiet, as_json=options.json_progress and not processes.rank
+    ) as progress:
+        summarizer = Summarizer.from_pretrained(options.model, processes.device(options.device), options.dtype)
+        _announce(found, summarizer, options, progress.say)
         summarizer.batches((), options.settings)  # says what does not fit the model before anything is written
         made_with = _made_with(summarizer, options)
-        sink = _open_sink(output, records_path, made_with, found.is_one_document, progress.say)
+        sink = _open_sink(output, records_path, made_with, found.is_one_document, processes, progress.say)
 
         def done(records: list[SummaryRecord], resumed: bool = False) -> None:
             for record in records:
                 report.add(record, resumed)
-            progress.advance(len(records))
+            progress.advance(len(records), 0 if resumed else sum(record.source_tokens for record in records))
 
         try:
-            documents = itertools.islice(read_inputs(found, options.document_column), options.max_documents)
-            _summarize_all(documents, summarizer, options.settings, sink, done)
-            sink.finish()
+            documents = itertools.islice(read_inputs(found, options.reading), options.max_documents)
+            documents = _announcing_long_ones(documents, summarizer.model, options.settings, progress.say)
+            _summarize_all(documents, summarizer, options.settings, sink, processes, done)
+            sink.flush()
+            processes.wait()
+            done(sink.finish())
+            if records_path and not processes.rank:
+                write_json(run_description(records_path), {**made_with, **_result(summarizer, inputs, report, started)})
+            sink.clear()
+            progress.event("end", **report.counts, resumed=report.resumed, failures=report.failures)
         except BaseException:
             if records_path:
                 progress.say(f"the same command goes on from {records_path}.part")
             raise
         finally:
             sink.close()
-    if records_path:
-        seconds = round(time.monotonic() - started, 2)
-        result = {"inputs": list(inputs), "counts": {**report.counts, "resumed": report.resumed}, "seconds": seconds}
-        path = records_path.with_name(f"{records_path.stem}.run.json")
-        write_json(path, {**made_with, **_surroundings(summarizer), **result})
-    return report
+    return BatchReport(of_helper=True) if processes.rank else report
 
 
 def _summarize_all(
@@ -132,72 +145,129 @@ def _summarize_all(
     summarizer: Summarizer,
     settings: SummarySettings,
     sink: Sink,
+    processes: Processes,
     done: Callable[..., None],
 ) -> None:
     """Bring each document's record into `sink`, and tell `done` when they are there."""
     pending: dict[int, tuple[int, InputDocument]] = {}  # position among the texts → position in the input
+    sharing = threading.Lock()  # of all that texts() has in common with the loop: it runs in a thread of its own
 
     def texts() -> Iterator[str]:
         number = 0
         for position, document in enumerate(documents):
-            if (record := sink.earlier(position, document)) is not None:
-                done([record], resumed=True)
-            elif document.error is not None:
-                record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
-                record = sink.write(position, document, record)
-                sink.flush()
-                done([record])
-            else:
+            with sharing:
+                own = processes.owns(position)
+                record = sink.earlier(position, document) if own else sink.skip(position, document)
+                if record is not None:
+                    done([record], resumed=True)
+                if record is not None or not own:
+                    continue
+                if document.error is not None:
+                    record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
+                    record = sink.write(position, document, record)
+                    sink.flush()
+                    done([record])
+                    continue
                 pending[number] = (position, document)
-                number += 1
-                yield document.text
+            number += 1
+            yield document.text
 
-    for batch in summarizer.batches(texts(), settings):
-        records = []
-        for number, summary in batch:
-            position, document = pending.pop(number)
-            records.append(sink.write(position, document, _record(document, summary)))
-        sink.flush()
-        done(records)
+    with closing(summarizer.batches(texts(), settings, ahead=True)) as batches:
+        for batch in batches:
+            with sharing:
+                records = []
+                for number, summary in batch:
+                    position, document = pending.pop(number)
+                    records.append(sink.write(position, document, _record(document, summary)))
+                sink.flush()
+                done(records)
+
+
+def _count(found: Inputs, options: BatchOptions) -> int | None:
+    total, most = count_documents(found, options.reading), options.max_documents
+    return total if most is None else most if total is None else min(total, most)
+
+
+def _announce(found: Inputs, summarizer: Summarizer, options: BatchOptions, say: Callable[[str], None]) -> None:
+    """What is passed over, the model, and the memory that is needed."""
+    if found.skipped:
+        names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
+        say(f"passed over {len(found.skipped)} that are no documents: {names}")
+    say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
+    if bytes_per_token := memory_per_token(summarizer.model, options.settings):
+        of_batch = _size(bytes_per_token * options.settings.tokens_per_batch)
+        say(f"about {of_batch} of memory for a batch, {_size(bytes_per_token * 1000)} per 1,000 tokens of a document")
+
+
+def _announcing_long_ones(
+    documents: Iterable[InputDocument], model: Any, settings: SummarySettings, say: Callable[[str], None]
+) -> Iterator[InputDocument]:
+    """The documents; of one longer than a batch it is said beforehand how much memory it will take."""
+    bytes_per_token = memory_per_token(model, settings)
+    for document in documents:
+        tokens = min(len(document.text) // _CHARACTERS_PER_TOKEN, settings.max_source_tokens or math.inf)
+        if bytes_per_token and tokens > settings.tokens_per_batch:
+            say(f"{clean_text(document.id)}: about {tokens:,} tokens, {_size(tokens * bytes_per_token)} of memory")
+        yield document
+
+
+def _size(num_bytes: float) -> str:
+    return f"{num_bytes / 2**30:.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:.0f} MiB"
 
 
 def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
     return SummaryRecord(
         id=document.id,
         path=document.path,
+        title=document.title,
         status=summary.status,
         summary=None if summary.status == "failed" else summary.text,
         error=summary.error,
         source_tokens=summary.source_tokens,
         dropped_tokens=summary.dropped_tokens,
         summary_tokens=summary.summary_tokens,
+        seconds=round(summary.seconds, 3),
+        candidates=list(summary.candidates) or None,
     )
 
 
 def _records_path(output: str | None) -> Path | None:
-    """The JSONL file that `output` asks for: itself, or summaries.jsonl in the folder it names."""
+    """The file of records that `output` asks for: itself, or summaries.jsonl in the folder it names."""
     if output is None:
         return None
     path = Path(output)
     if path.is_dir():
         return path / RECORDS
-    if path.suffix.lower() == ".jsonl":
+    if path.suffix.lower() in RECORD_FILES:
         return path
     if path.exists() or path.suffix.lower() in _NOT_FOLDERS:
-        raise InputError(f"{output}: the output must be a folder or end in .jsonl")
+        raise InputError(f"{output}: the output must be a folder or end in {', '.join(RECORD_FILES)}")
     return path / RECORDS
 
 
 def _open_sink(
-    output: str | None, records_path: Path | None, made_with: dict[str, Any], is_one: bool, say: Callable[[str], None]
+    output: str | None,
+    records_path: Path | None,
+    made_with: dict[str, Any],
+    is_one: bool,
+    processes: Processes,
+    say: Callable[[str], None],
 ) -> Sink:
     if output is None or records_path is None:
         several = titled_summary if sys.stdout.isatty() else SummaryRecord.to_json
         return StdoutSink(bare_summary if is_one else several)
     try:
+        if processes.rank:
+            processes.wait()  # for the first to open the output
+            records = HelperSink(records_path, processes.rank)
+        else:
+            records = RecordSink(records_path, made_with, say)
+            processes.wait()
         if records_path == Path(output):
-            return JsonlSink(records_path, made_with, say)
-        return FolderSink(Path(output), made_with, say)
+            return records
+        if not processes.rank:
+            remove_asides_below(Path(output))
+        return FolderSink(Path(output), records)
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
 
@@ -222,10 +292,13 @@ def _model_content(name: str, summarizer: Summarizer) -> dict[str, str]:
     return {path.name: hash_of_file(path) for path in files}
 
 
-def _surroundings(summarizer: Summarizer) -> dict[str, Any]:
+def _result(summarizer: Summarizer, inputs: Sequence[str], report: BatchReport, started: float) -> dict[str, Any]:
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
     return {
         "device": str(summarizer.model.device),
         "generation": summarizer.model.generation_config.to_diff_dict(),
         "versions": {"python": platform.python_version(), **packages},
+        "inputs": list(inputs),
+        "counts": {**report.counts, "resumed": report.resumed},
+        "seconds": round(time.monotonic() - started, 2),
     }

@@ -3,8 +3,10 @@
 import copy
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,6 +15,8 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
 from summarizer.files import InputError
+from summarizer.inference.ahead import read_ahead
+from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import Summary, SummarySettings
 from summarizer.models.published import prepare_inputs
 
@@ -64,64 +68,62 @@ def generate_in_batches(
     tokenizer: Any,
     documents: Iterable[str | Sequence[int]],
     settings: SummarySettings | None = None,
-) -> Iterator[list[tuple[int, Summary]]]:
+    ahead: bool = False,
+) -> Generator[list[tuple[int, Summary]], None, None]:
     """Summarize a stream of documents; yields finished batches of (position in the stream, summary).
 
-    Reads ahead at most WINDOW_BATCHES batches of documents, so memory does not grow with the stream. Raises InputError
-    at once for settings that do not fit the model.
+    Takes at most WINDOW_BATCHES batches of documents at a time, so memory does not grow with the stream; with `ahead`
+    a thread reads and encodes as many while the model works. Raises InputError at once for settings that do not fit
+    the model.
     """
     settings = settings or SummarySettings()
     writer = _SummaryWriter(model, tokenizer, settings)
-    limit, sentence_per_line = (
-        source_limit(model, tokenizer, settings),
-        getattr(model.config, "sentence_per_line", False),
-    )
-    encoder = SourceEncoder(tokenizer, limit, _prompt(model), sentence_per_line)
-    return _finished_batches(writer, encoder, documents, settings.tokens_per_batch)
+    sentence_per_line = getattr(model.config, "sentence_per_line", False)
+    encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model), sentence_per_line)
+    window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
+    encoded = _encoded(encoder, documents)
+    if ahead:
+        shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
+        encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
+    return _finished_batches(writer, encoded, window_tokens)
 
 
-def _finished_batches(
-    writer: "_SummaryWriter", encoder: SourceEncoder, documents: Iterable[str | Sequence[int]], tokens_per_batch: int
-) -> Iterator[list[tuple[int, Summary]]]:
-    window: list[tuple[int, Source]] = []
-    waiting_tokens = 0
+def _encoded(
+    encoder: SourceEncoder, documents: Iterable[str | Sequence[int]]
+) -> Generator[tuple[int, Source | Summary], None, None]:
+    """The documents encoded; the summary of one that has no text or cannot be encoded."""
     for position, document in enumerate(documents):
         try:
             source = encoder.encode(document)
         except Exception as error:  # whatever a tokenizer raises concerns this document
-            yield [(position, _failed(error))]
-            continue
-        if not source.num_text_tokens:
-            yield [(position, Summary("", 0, 0, 0, "empty"))]
-            continue
-        window.append((position, source))
-        waiting_tokens += len(source.ids)
-        if waiting_tokens >= WINDOW_BATCHES * tokens_per_batch or len(window) >= WINDOW_DOCUMENTS:
-            for batch in writer.batches(window):
-                yield writer.summarize(batch)
-            window, waiting_tokens = [], 0
-    for batch in writer.batches(window):
-        yield writer.summarize(batch)
+            yield position, _failed(error)
+        else:
+            yield position, source if source.num_text_tokens else Summary("", 0, 0, 0, "empty")
+
+
+def _finished_batches(
+    writer: "_SummaryWriter", encoded: Generator[tuple[int, Source | Summary], None, None], window_tokens: int
+) -> Generator[list[tuple[int, Summary]], None, None]:
+    window: list[tuple[int, Source]] = []
+    waiting_tokens = 0
+    try:
+        for position, source in encoded:
+            if isinstance(source, Summary):
+                yield [(position, source)]
+                continue
+            window.append((position, source))
+            waiting_tokens += len(source.ids)
+            if waiting_tokens >= window_tokens or len(window) >= WINDOW_DOCUMENTS:
+                yield from map(writer.summarize, writer.batches(window))
+                window, waiting_tokens = [], 0
+        yield from map(writer.summarize, writer.batches(window))
+    finally:
+        encoded.close()
 
 
 def _failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
     message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
     return Summary("", source_tokens, dropped_tokens, 0, "failed", message)
-
-
-def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int | None:
-    """How many source tokens the model may read: the user's limit and the model's, whichever is less; None for any."""
-    config = model.config
-    limit = None
-    if hasattr(config, "positions"):  # our own configuration
-        limit = config.max_source_positions if config.positions == "learned" else None
-    else:
-        config = getattr(config, "encoder", config)
-        for name in ("max_encoder_position_embeddings", "max_position_embeddings", "max_source_positions"):
-            if (limit := getattr(config, name, None)) is not None:
-                limit = min(limit, tokenizer.model_max_length)
-                break
-    return min((value for value in (limit, settings.max_source_tokens) if value is not None), default=None)
 
 
 def _prompt(model: Any) -> str:
@@ -142,6 +144,9 @@ class _SummaryWriter:
         self._max_new_tokens: int = self._generation.max_new_tokens
         if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
             raise InputError("temperature and top_p need do_sample")
+        self._generation.num_return_sequences = count = settings.num_candidates
+        if count > (self._generation.num_beams or 1) and not self._generation.do_sample:
+            raise InputError(f"num_candidates={count} needs num_beams={count} or more, or do_sample")
 
     def batches(self, window: list[tuple[int, Source]]) -> Iterator[list[tuple[int, Source]]]:
         """Documents of like length and the same cap, within the token budget; when sampling, one each."""
@@ -161,6 +166,7 @@ class _SummaryWriter:
 
     def summarize(self, batch: list[tuple[int, Source]]) -> list[tuple[int, Summary]]:
         """Summarize a batch; what fails in it is tried alone, then in float32, and then reported as failed."""
+        started = time.monotonic()
         sources = [source for _, source in batch]
         summaries, error = self._try(self._model, sources)
         if error is not None and len(batch) > 1:
@@ -169,7 +175,11 @@ class _SummaryWriter:
             summaries, error = self._try(copy.deepcopy(self._model).float(), sources)
         if error is not None:
             summaries = [_failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
-        return [(position, summary) for (position, _), summary in zip(batch, summaries, strict=True)]
+        seconds = (time.monotonic() - started) / len(batch)
+        return [
+            (position, replace(summary, seconds=seconds))
+            for (position, _), summary in zip(batch, summaries, strict=True)
+        ]
 
     def _try(self, model: Any, sources: list[Source]) -> tuple[list[Summary], Exception | None]:
         try:
@@ -187,7 +197,11 @@ class _SummaryWriter:
             rows = model.generate(
                 **inputs, generation_config=config, logits_processor=LogitsProcessorList([_RefuseNonFinite()])
             )
-        return [self._summary(source, row, cap) for source, row in zip(sources, rows.tolist(), strict=True)]
+        each = self._settings.num_candidates
+        written = [
+            [self._text(row, cap) for row in rows[i * each : (i + 1) * each].tolist()] for i in range(len(sources))
+        ]
+        return list(map(self._summary, sources, written))
 
     @property
     def _num_forced(self) -> int:
@@ -216,13 +230,18 @@ class _SummaryWriter:
         inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
-    def _summary(self, source: Source, row: list[int], cap: int) -> Summary:
+    def _text(self, row: list[int], cap: int) -> tuple[str, int]:
+        """The text of a row of ids and its number of tokens."""
         ids = [token_id for token_id in row if token_id not in self._special][:cap]
-        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
+        return clean_text(self._tokenizer.decode(ids, skip_special_tokens=True)), len(ids)
+
+    def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
+        text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))
         read = (source.num_text_tokens, source.dropped_tokens)
         if not text:
             return Summary("", *read, 0, "failed", "the model wrote an empty summary")
-        return Summary(text, *read, len(ids))
+        candidates = tuple(dict.fromkeys(text for text, _ in written if text)) if len(written) > 1 else ()
+        return Summary(text, *read, num_tokens, candidates=candidates)
 
     @contextmanager
     def _random_state(self, sources: list[Source]) -> Iterator[None]:
@@ -245,14 +264,14 @@ def _generation_config(model: Any, settings: SummarySettings) -> GenerationConfi
             setattr(config, name, value)
     if (config.num_beams or 1) == 1:  # these are for beams only
         config.early_stopping = config.length_penalty = None
-    longest = settings.max_summary_tokens or config.max_new_tokens
+    shortest, longest = settings.token_limits
+    longest = longest or config.max_new_tokens
     if longest is None:  # max_length counts the decoder's start token
         longest = config.max_length - 1 if (config.max_length or 0) > 1 else DEFAULT_MAX_SUMMARY_TOKENS
     decoder = getattr(model.config, "decoder", None) or model.config
     names = ("max_decoder_position_embeddings", "max_position_embeddings", "max_target_positions")
     positions = next((getattr(decoder, name) for name in names if getattr(decoder, name, None)), math.inf)
     config.max_new_tokens = int(min(longest, positions - 1))
-    shortest = settings.min_summary_tokens
     if shortest is None:
         shortest = config.min_new_tokens or max((config.min_length or 0) - 1, 0)
     config.min_new_tokens = min(shortest, config.max_new_tokens)

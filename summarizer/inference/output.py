@@ -1,37 +1,21 @@
-"""Where summaries go: a JSONL file that survives interruptions, a folder of text files, or the terminal."""
+"""Where summaries go: a file of records that survives interruptions, a folder of text files, or the terminal."""
 
+import glob
 import hashlib
 import json
 import os
 import sys
+from array import array
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from summarizer.data.text import clean_text
-from summarizer.files import InputError, lock_file, write_json, write_whole
-from summarizer.inference.names import RECORDS, TextNames
+from summarizer.files import InputError, lock_file, remove_asides, write_json, write_whole
+from summarizer.inference.names import TextNames
+from summarizer.inference.records import SummaryRecord, write_records
 from summarizer.inference.sources import InputDocument
-
-
-@dataclass(frozen=True)
-class SummaryRecord:
-    """One line of summaries.jsonl; the fields are the contract."""
-
-    id: str
-    path: str
-    status: Literal["ok", "empty", "failed"]
-    summary: str | None
-    error: str | None
-    source_tokens: int
-    dropped_tokens: int
-    summary_tokens: int
-
-    def to_json(self) -> str:
-        """The record as one line."""
-        return json.dumps(vars(self), ensure_ascii=False)
 
 
 class Sink(Protocol):
@@ -45,12 +29,20 @@ class Sink(Protocol):
         """Take a record; returns it, or that of a failure if it cannot be written."""
         ...
 
+    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
+        """Note another process's document; returns its record from an interrupted run."""
+        ...
+
     def flush(self) -> None:
         """Bring on disk what was taken."""
         ...
 
-    def finish(self) -> None:
-        """All documents are done: give the output its name."""
+    def finish(self) -> list[SummaryRecord]:
+        """All documents are done: give the output its name; returns the records that other processes wrote."""
+        ...
+
+    def clear(self) -> None:
+        """All that belongs to the output is on disk: remove what going on would have needed."""
         ...
 
     def close(self) -> None:
@@ -58,8 +50,10 @@ class Sink(Protocol):
         ...
 
 
-class JsonlSink:
-    """Writes `path` in the order of the input, whole, when all is done; until then records gather in `path`.part.
+class RecordSink:
+    """Writes `path` (.jsonl, .csv or .parquet) in the order of the input, whole, when all is done.
+
+    Until then records gather in `path`.part, each there, also after a power cut, once `flush` has returned.
 
     A run with the same `settings` (any JSON) goes on from there: a document with the same id, path and text is not
     summarized again unless it failed. One of other settings, or a finished `path`, is begun anew, and `say` is told.
@@ -70,8 +64,9 @@ class JsonlSink:
         self.path = path
         self.part = path.with_name(f"{path.name}.part")
         self._header = path.with_name(f"{path.name}.part.json")
-        self._offsets: list[int] = []  # of each position's line in .part; −1: not yet written
+        self._offsets = array("q")  # of each position's line in .part; −1: not yet written
         self._finished: dict[str, int] = {}  # a document's key → offset of its line
+        self._awaited: dict[int, str] = {}  # position → key, of documents that other processes summarize
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise InputError(f"{path}: is a folder")
@@ -82,21 +77,27 @@ class JsonlSink:
         except BlockingIOError:
             self._file.close()
             raise InputError(f"{path}: another run is writing it; wait for its end or choose another -o") from None
-        started = self._file.seek(0, os.SEEK_END) > 0
+        for own in (path, self._header, run_description(path)):
+            remove_asides(own)
+        started = self._file.seek(0, os.SEEK_END) > 0 or bool(self._helpers())
         if started and self._read_header() == settings:
+            self._read_part()
+            self._take_over()
             self._read_part()
         else:
             if started:
                 say(f"{self.part} was left by a run with another model or other settings; begun anew")
             elif path.exists():
                 say(f"{path} is finished already; made anew")
+            for part in self._helpers():
+                part.unlink()
             self._file.truncate(0)
             write_json(self._header, settings)
-        self._end = self._file.seek(0, os.SEEK_END)
+            self._end = 0
 
     def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
         """The record that an interrupted run left for this document."""
-        offset = self._finished.get(_key(document))
+        offset = self._finished.get(key_of(document))
         if offset is None:
             return None
         self._place(position, offset)
@@ -104,26 +105,37 @@ class JsonlSink:
 
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Append a record to .part."""
-        line = _bytes(json.dumps({"key": _key(document), "record": vars(record)}, ensure_ascii=False)) + b"\n"
-        self._file.seek(self._end)
-        self._file.write(line)
-        self._place(position, self._end)
-        self._end += len(line)
+        self._place(position, self._append(entry_line(key_of(document), record)))
+        return record
+
+    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
+        """Another process's document: its record from an interrupted run, or it is awaited."""
+        record = self.earlier(position, document)
+        if record is None:
+            self._awaited[position] = key_of(document)
         return record
 
     def flush(self) -> None:
-        """Hand what was written to the system, so that it outlives this process."""
+        """Bring what was written on disk."""
         self._file.flush()
+        os.fsync(self._file.fileno())
 
-    def finish(self) -> None:
-        """Write `path` from .part, in order, and remove .part."""
+    def finish(self) -> list[SummaryRecord]:
+        """Write `path` from .part, in order, and from the parts of other processes, whose records are returned."""
+        others = self._take_over()
+        for position, key in self._awaited.items():
+            if key not in others:
+                raise InputError(f"{self.path}: a process ended without its summaries; the same command goes on")
+            self._place(position, others[key])
         self._file.flush()
-        with write_whole(self.path) as output:
-            for offset in self._offsets:
-                output.write(self._read(offset).to_json() + "\n")
-        self._header.unlink(missing_ok=True)
+        write_records(self.path, map(self._read, self._offsets))
+        return [self._read(self._offsets[position]) for position in self._awaited]
+
+    def clear(self) -> None:
+        """Remove .part, and then what tells its settings: without them it would count as another run's."""
         self._file.close()
         self.part.unlink(missing_ok=True)
+        self._header.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close .part, keeping it."""
@@ -148,37 +160,61 @@ class JsonlSink:
         end = 0
         self._file.seek(0)
         for line in self._file:
-            try:
-                entry = json.loads(line)
-                key, record = entry["key"], SummaryRecord(**entry["record"])
-            except (ValueError, KeyError, TypeError):
+            if (entry := read_entry(line)) is None:
                 break
-            if not line.endswith(b"\n"):
-                break
+            key, record = entry
             if record.status != "failed":
                 self._finished[key] = end
             end += len(line)
         self._file.truncate(end)
+        self._end = end
+
+    def _append(self, line: bytes) -> int:
+        """Where in .part the line now stands."""
+        start = self._file.seek(self._end)
+        self._file.write(line)
+        self._end += len(line)
+        return start
+
+    def _helpers(self) -> list[Path]:
+        return sorted(self.path.parent.glob(f"{glob.escape(self.part.name)}-[0-9]*"))
+
+    def _take_over(self) -> dict[str, int]:
+        """Append to .part what other processes wrote, and remove their files; returns where each key's line stands."""
+        found: dict[str, int] = {}
+        for part in self._helpers():
+            with part.open("rb") as lines:
+                for line in lines:
+                    if (entry := read_entry(line)) is not None:
+                        found[entry[0]] = self._append(line)
+            self.flush()
+            part.unlink()
+        return found
 
 
 class FolderSink:
-    """Writes a text file for each document, mirroring the input tree, and `summaries.jsonl`."""
+    """Writes a text file for each document, mirroring the input tree, and gives the records to another sink."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any], say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, folder: Path, records: Sink) -> None:
         self._folder = folder
-        self._jsonl = JsonlSink(folder / RECORDS, settings, say)
+        self._records = records
         self._names = TextNames()
         self._name_at: dict[int, str] = {}  # of each position's text file
 
     def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
         """The record that an interrupted run left for this document; its text file is written again."""
         self._name_at[position] = self._names.of(document.id)  # in the order of the input: the same names every time
-        record = self._jsonl.earlier(position, document)
+        record = self._records.earlier(position, document)
         return record if record is not None and self._with_text(position, record) == record else None
 
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Write the text file and take the record; a failed document has no text file."""
-        return self._jsonl.write(position, document, self._with_text(position, record))
+        return self._records.write(position, document, self._with_text(position, record))
+
+    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
+        """Another process's document, which that one writes; its name is taken."""
+        self._name_at[position] = self._names.of(document.id)
+        return self._records.skip(position, document)
 
     def _with_text(self, position: int, record: SummaryRecord) -> SummaryRecord:
         """Write the record's text file; the record, or that of a failure where the file cannot be written."""
@@ -196,15 +232,19 @@ class FolderSink:
 
     def flush(self) -> None:
         """Bring the records on disk."""
-        self._jsonl.flush()
+        self._records.flush()
 
-    def finish(self) -> None:
+    def finish(self) -> list[SummaryRecord]:
         """Give summaries.jsonl its name."""
-        self._jsonl.finish()
+        return self._records.finish()
+
+    def clear(self) -> None:
+        """Remove summaries.jsonl.part."""
+        self._records.clear()
 
     def close(self) -> None:
         """Close summaries.jsonl.part, keeping it."""
-        self._jsonl.close()
+        self._records.close()
 
 
 class StdoutSink:
@@ -236,24 +276,42 @@ class StdoutSink:
         """Show what was printed."""
         sys.stdout.buffer.flush()
 
-    finish = close = flush
+    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
+        """Never: one process alone has the terminal."""
+        return None
+
+    def finish(self) -> list[SummaryRecord]:
+        """Show what was printed."""
+        self.flush()
+        return []
+
+    clear = close = flush
 
 
-def bare_summary(record: SummaryRecord) -> str:
-    """The summary of the only document."""
-    return record.summary or ""
-
-
-def titled_summary(record: SummaryRecord) -> str:
-    """A summary among others, for people."""
-    return f"== {clean_text(record.id)} ==\n{record.summary or f'({record.status})'}\n"
+def run_description(path: Path) -> Path:
+    """The file beside the records `path` that tells how they were made."""
+    return path.with_name(f"{path.stem}.run.json")
 
 
 def _bytes(text: str) -> bytes:
     return text.encode(errors="backslashreplace")  # as write_whole does; it is also how JSON escapes a lone surrogate
 
 
-def _key(document: InputDocument) -> str:
+def entry_line(key: str, record: SummaryRecord) -> bytes:
+    """A line of a .part file."""
+    return _bytes(json.dumps({"key": key, "record": vars(record)}, ensure_ascii=False)) + b"\n"
+
+
+def read_entry(line: bytes) -> tuple[str, SummaryRecord] | None:
+    """Key and record of a line of a .part file; None for one that is not whole."""
+    try:
+        entry = json.loads(line)
+        return (entry["key"], SummaryRecord(**entry["record"])) if line.endswith(b"\n") else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def key_of(document: InputDocument) -> str:
     """Stands for a document's name and content."""
-    content = json.dumps([document.id, document.path, document.text])
+    content = json.dumps([document.id, document.path, document.title, document.text])
     return hashlib.sha256(content.encode()).hexdigest()[:32]

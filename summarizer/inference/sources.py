@@ -4,11 +4,11 @@ import glob
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from summarizer.columns import DOCUMENT_COLUMNS, encodable, find_column, id_of, text_of
-from summarizer.data.readers import document_format, read_document
+from summarizer.columns import DOCUMENT_COLUMNS, encodable, find_column, id_of, text_of, title_of
+from summarizer.data.readers import ReadingLimits, document_format, read_document
 from summarizer.data.text import clean_text, decode_text
 from summarizer.files import InputError, Record, read_records, record_format
 
@@ -21,6 +21,15 @@ class SourceFile:
 
     path: Path
     id: str
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How documents are read out of files."""
+
+    document_column: str | None = None  # of .jsonl, .csv and .parquet; None: found among the usual names
+    by_section: bool = False  # after each document also its sections or chapters, where its format marks them
+    limits: ReadingLimits = field(default_factory=ReadingLimits)
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,7 @@ class InputDocument:
     path: str
     text: str = ""
     error: str | None = None
+    title: str | None = None
 
 
 def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
@@ -67,22 +77,33 @@ def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
     return Inputs(tuple(files), tuple(skipped), is_one)
 
 
-def read_inputs(inputs: Inputs, document_column: str | None = None) -> Iterator[InputDocument]:
+def read_list(path: Path) -> list[str]:
+    """The inputs that a file names, one a line. Raises InputError."""
+    try:
+        lines = decode_text(path.read_bytes()).splitlines()
+    except (OSError, InputError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    return [line for line in lines if line.strip()]
+
+
+def read_inputs(inputs: Inputs, options: ReadingOptions | None = None) -> Iterator[InputDocument]:
     """Stream the documents of all files in order; what cannot be read is a document with an error."""
     times: dict[str, int] = {}  # each name has come
     for file in inputs.files:
-        for document in _documents(file, document_column):
+        for document in _documents(file, options or ReadingOptions()):
             own = name = encodable(document.id)
             while name in times:
                 times[own] += 1
                 name = f"{own}#{times[own]}"
             times[name] = 1
             error = None if document.error is None else encodable(document.error)
-            yield InputDocument(name, encodable(document.path), document.text, error)
+            yield replace(document, id=name, path=encodable(document.path), error=error)
 
 
-def count_documents(inputs: Inputs) -> int | None:
+def count_documents(inputs: Inputs, options: ReadingOptions | None = None) -> int | None:
     """How many documents there will be, where that can be told without reading everything twice; None elsewhere."""
+    if options is not None and options.by_section:
+        return None
     total = 0
     for file in inputs.files:
         kind = record_format(file.path)
@@ -133,6 +154,8 @@ def _matches(pattern: str, output: Path | None, skipped: list[Path]) -> Iterator
         if path.is_dir():
             if "**" not in parts:
                 yield from _files_in(path, base, output, skipped)
+        elif not path.is_file():  # a pipe or socket, or a link that leads nowhere
+            skipped.append(path)
         else:
             yield SourceFile(path, path.relative_to(base).as_posix())
 
@@ -158,15 +181,18 @@ def _files_in(
             skipped.append(path)
 
 
-def _documents(file: SourceFile, document_column: str | None) -> Iterator[InputDocument]:
+def _documents(file: SourceFile, options: ReadingOptions) -> Iterator[InputDocument]:
     path = str(file.path)
     try:
         if path == STDIN:
             yield InputDocument(file.id, path, clean_text(decode_text(sys.stdin.buffer.read())))
         elif record_format(file.path):
-            yield from _of_records(file, read_records(file.path), document_column)
+            yield from _of_records(file, read_records(file.path), options.document_column)
         else:
-            yield InputDocument(file.id, path, read_document(file.path).text)
+            document = read_document(file.path, options.limits)
+            yield InputDocument(file.id, path, document.text, title=document.title)
+            for number, section in enumerate(document.sections if options.by_section else (), start=1):
+                yield InputDocument(f"{file.id}/{number}", path, section.text, title=section.title)
     except Exception as error:  # whatever a library raises over a file concerns that file only
         kind = "" if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: "
         yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
@@ -184,6 +210,8 @@ def _of_records(file: SourceFile, records: Iterable[Record], document_column: st
             yield InputDocument(name, str(file.path), error=str(error).removeprefix(f"{record.location}: "))
             continue
         try:
-            yield InputDocument(name, str(file.path), clean_text(text_of(record.columns[column])))
+            yield InputDocument(
+                name, str(file.path), clean_text(text_of(record.columns[column])), title=title_of(record)
+            )
         except ValueError as error:
             yield InputDocument(name, str(file.path), error=f"column {column} {error}")

@@ -3,7 +3,7 @@
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from logging import CRITICAL
@@ -84,11 +84,14 @@ class Summarizer:
         return in_order(self.batches(texts, settings, **options))
 
     def batches(
-        self, texts: Iterable[str], settings: SummarySettings | None = None, **options: Any
-    ) -> Iterator[list[tuple[int, Summary]]]:
-        """Like `stream`, but as the batches are finished: lists of (position in `texts`, summary)."""
+        self, texts: Iterable[str], settings: SummarySettings | None = None, ahead: bool = False, **options: Any
+    ) -> Generator[list[tuple[int, Summary]], None, None]:
+        """Like `stream`, but as the batches are finished: lists of (position in `texts`, summary).
+
+        With `ahead`, `texts` are read in a thread of its own while the model works.
+        """
         settings = replace(settings or SummarySettings(), **options)
-        return generate_in_batches(self.model, self.tokenizer, _checked(texts), settings)
+        return generate_in_batches(self.model, self.tokenizer, _checked(texts), settings, ahead)
 
 
 def _checked(texts: Iterable[str]) -> Iterable[str]:

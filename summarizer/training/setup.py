@@ -8,7 +8,7 @@ from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from summarizer.config import GenerationConfig, RunConfig
 from summarizer.files import InputError
-from summarizer.inference.generation import source_limit
+from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import SummarySettings
 from summarizer.inference.summarizer import resolve_model
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig

@@ -1,11 +1,12 @@
 import gzip
 import sys
 import zipfile
+from pathlib import Path
 
 import pytest
+from file_formats import pdf
 
-from summarizer.data import readers
-from summarizer.data.readers import document_format, read_document
+from summarizer.data.readers import ReadingLimits, document_format, read_document
 from summarizer.files import InputError
 
 JATS = """<?xml version="1.0"?>
@@ -24,38 +25,6 @@ JATS = """<?xml version="1.0"?>
 HTML = """<html><head><title>The title</title></head><body><nav><a href="/">Home</a> <a href="/x">Products</a></nav>
 <article><h1>The title</h1>{}</article><footer>Copyright, imprint, cookies</footer></body></html>"""
 PARAGRAPH = "<p>The patients were treated for six weeks, and most of them felt better at the end of it, they said.</p>"
-
-
-def pdf(*lines: str, password: str | None = None) -> bytes:
-    """A PDF of one page with these lines; with none, a page without text."""
-    import io
-
-    from pypdf import PdfReader, PdfWriter
-
-    commands = " ".join(f"({line}) Tj T*" for line in lines)
-    stream = f"BT /F1 12 Tf 14 TL 72 720 Td {commands} ET".encode() if lines else b""
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
-        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        b"<< /Title (A PDF) >>",
-    ]
-    content, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(content))
-        content += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    content += b"xref\n0 6\n0000000000 65535 f \n" + table
-    content += b"trailer << /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF" % content.index(b"xref\n0 6")
-    if password is None:
-        return content
-    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(content)))
-    writer.encrypt(password, algorithm="RC4-40")
-    buffer = io.BytesIO()
-    writer.write(buffer)
-    return buffer.getvalue()
 
 
 @pytest.fixture
@@ -130,6 +99,8 @@ def test_html_nested_deeper_than_the_parser_goes_is_an_error_and_not_empty(read)
 
 def test_jats_gives_title_abstract_and_body_apart(read):
     document = read("a.nxml", JATS)
+    assert [section.title for section in document.sections] == ["Introduction", "Results"]
+    assert document.sections[1].text == "Results\na < b\none\ntwo"
     assert document.title == "A fine title"
     assert document.abstract == "Aim\nTo test."
     assert document.text == (
@@ -208,18 +179,23 @@ def test_docx_gives_paragraphs_and_tables_in_order(tmp_path):
     assert (read.title, read.text) == ("Report", "Findings\nSome text.\na b c\nThe end.")
 
 
-def test_broken_and_oversized_word_documents_are_errors(read, tmp_path, monkeypatch):
+def test_broken_and_oversized_word_documents_are_errors(read, tmp_path):
     with pytest.raises(InputError, match="broken Word"):
         read("a.docx", b"no zip")
     with zipfile.ZipFile(tmp_path / "b.docx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml", b" " * 2**20)
     with pytest.raises(InputError, match="broken Word"):
         read_document(tmp_path / "b.docx")
-    monkeypatch.setattr(readers, "MAX_DOCUMENT_BYTES", 2**18)
-    with pytest.raises(InputError, match="larger"):
-        read_document(tmp_path / "b.docx")
-    with pytest.raises(InputError, match="larger"):
-        read("c.txt.gz", gzip.compress(b" " * 2**20))
+    small = ReadingLimits(max_bytes=2**18, max_pages=1)
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b" " * 2**20))
+    (tmp_path / "d.docx.gz").write_bytes(gzip.compress((tmp_path / "b.docx").read_bytes()))
+    for name in ("b.docx", "c.txt.gz", "d.docx.gz"):
+        with pytest.raises(InputError, match="larger"):
+            read_document(tmp_path / name, small)
+    (tmp_path / "e.pdf").write_bytes(pdf("Hello"))
+    assert read_document(tmp_path / "e.pdf", small).text == "Hello"
+    with pytest.raises(InputError, match="more pages"):
+        read_document(tmp_path / "e.pdf", ReadingLimits(max_pages=0))
 
 
 @pytest.mark.parametrize(
@@ -242,9 +218,42 @@ def test_kinds_are_told_by_suffix_whatever_its_case(tmp_path):
         "a.TXT": ".txt",
         "a.md.gz": ".md",
         "a.pdf": ".pdf",
-        "a.pdf.gz": None,
+        "a.pdf.gz": ".pdf",
         "a.gz": None,
         "a": None,
         "a.png": None,
     }
     assert {name: document_format(tmp_path / name) for name in kinds} == kinds
+
+
+def test_headings_of_markdown_and_word_begin_sections(read, tmp_path):
+    markdown = (
+        "# Book\n\nBefore.\n## One\nText of one.\n```\n## no heading\n```\n### Deeper\nMore.\n## Two\nText of two."
+    )
+    document = read("a.md", markdown)
+    assert [(section.title, section.text.split("\n")[-1]) for section in document.sections] == [
+        ("One", "More."), ("Two", "Text of two."),
+    ]  # fmt: skip
+    assert read("b.md", "# Only one\nText.").sections == ()
+    docx = pytest.importorskip("docx")
+    word = docx.Document()
+    for heading in ("One", "Two"):
+        word.add_heading(heading)
+        word.add_paragraph(f"Text of {heading}.")
+    word.save(str(tmp_path / "c.docx"))
+    sections = read_document(tmp_path / "c.docx").sections
+    assert [(section.title, section.text) for section in sections] == [
+        ("One", "One\nText of One."), ("Two", "Two\nText of Two."),
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has neither")
+def test_sockets_and_devices_are_refused(tmp_path, monkeypatch):
+    import socket
+
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("s.txt")
+        for path in (Path("s.txt"), Path("/dev/zero")):
+            with pytest.raises(InputError, match="socket or a device"):
+                read_document(path)

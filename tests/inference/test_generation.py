@@ -6,7 +6,8 @@ import torch
 
 from summarizer.files import InputError
 from summarizer.inference import generation
-from summarizer.inference.generation import generate_in_batches, generate_summaries, source_limit
+from summarizer.inference.generation import generate_in_batches, generate_summaries
+from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import SummarySettings
 
 
@@ -220,3 +221,28 @@ def test_sampling_options_without_sampling_are_refused(bart, tokenizer, document
         generate_summaries(bart, tokenizer, documents, SummarySettings(temperature=0.5))
     with pytest.raises(InputError, match="max_source_tokens=1"):
         generate_summaries(bart, tokenizer, documents, SummarySettings(max_source_tokens=1))
+
+
+def test_candidates_are_the_best_beams_and_the_first_is_the_summary(bart, tokenizer, documents):
+    settings = SummarySettings(num_beams=3)
+    alone = generate_summaries(bart, tokenizer, documents, settings)
+    several = generate_summaries(bart, tokenizer, documents, replace(settings, num_candidates=3))
+    assert [replace(summary, candidates=()) for summary in several] == alone
+    assert all(not summary.candidates for summary in alone)
+    assert all(summary.candidates[0] == summary.text for summary in several)
+    assert max(len(summary.candidates) for summary in several) == 3
+    with pytest.raises(InputError, match="num_candidates=3 needs num_beams=3"):
+        generate_summaries(bart, tokenizer, documents, SummarySettings(num_beams=2, num_candidates=3))
+    drawn = SummarySettings(num_beams=1, do_sample=True, num_candidates=4)
+    assert len(set(generate_summaries(bart, tokenizer, documents[:1], drawn)[0].candidates)) > 1
+
+
+def test_lengths_are_limits_unless_exact_ones_are_named(bart, tokenizer, text_of):
+    assert SummarySettings(length="short").token_limits == (16, 64)
+    assert SummarySettings(length="long", max_summary_tokens=20).token_limits == (20, 20)
+    assert SummarySettings(length="short", min_summary_tokens=80).token_limits == (80, 80)
+    assert SummarySettings(max_summary_tokens=20).token_limits == (None, 20)
+    with pytest.raises(InputError, match="unknown length 'huge'"):
+        SummarySettings(length="huge")  # type: ignore[arg-type]
+    (summary,) = generate_summaries(bart, tokenizer, [text_of(100)], SummarySettings(length="short", num_beams=1))
+    assert 16 <= summary.summary_tokens <= 64

@@ -7,12 +7,14 @@ from hypothesis import strategies as st
 
 from summarizer.files import InputError
 from summarizer.inference.names import TextNames
-from summarizer.inference.output import FolderSink, JsonlSink, SummaryRecord, titled_summary
+from summarizer.inference.output import FolderSink, RecordSink
+from summarizer.inference.records import SummaryRecord, titled_summary
 from summarizer.inference.sources import InputDocument
 
 
 def record(name, status="ok"):
-    return SummaryRecord(name, name, status, None if status == "failed" else f"Summary of {name}", None, 9, 0, 3)
+    summary = None if status == "failed" else f"Summary of {name}"
+    return SummaryRecord(name, name, None, status, summary, None, 9, 0, 3, 0.5)
 
 
 DOCUMENTS = [InputDocument(name, name, f"Text of {name}") for name in "abcd"]
@@ -42,13 +44,14 @@ def test_text_files_mirror_the_names_of_their_documents():
 
 
 def test_records_come_out_in_the_order_of_the_input_and_no_part_is_left(tmp_path):
-    sink = JsonlSink(tmp_path / "new" / "out.jsonl", {"a": 1})
+    sink = RecordSink(tmp_path / "new" / "out.jsonl", {"a": 1})
     for position in (2, 0, 3, 1):
         sink.write(position, DOCUMENTS[position], record("abcd"[position]))
         sink.flush()
     assert len((tmp_path / "new/out.jsonl.part").read_text().splitlines()) == 4
     assert not (tmp_path / "new/out.jsonl").exists()
     sink.finish()
+    sink.clear()
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["out.jsonl"]
     lines = (tmp_path / "new/out.jsonl").read_text().splitlines()
     assert lines == [record(name).to_json() for name in "abcd"]
@@ -56,38 +59,39 @@ def test_records_come_out_in_the_order_of_the_input_and_no_part_is_left(tmp_path
 
 @pytest.mark.parametrize("tail", ["", '{"key": "half a li', "\n", "null\n"])
 def test_an_interrupted_file_goes_on_with_its_whole_lines(tmp_path, tail):
-    sink = JsonlSink(tmp_path / "out.jsonl", {"a": 1})
+    sink = RecordSink(tmp_path / "out.jsonl", {"a": 1})
     sink.write(1, DOCUMENTS[1], record("b"))
     sink.write(0, DOCUMENTS[0], record("a", "failed"))
     sink.close()
     with sink.part.open("a") as part:
         part.write(tail)
-    again = JsonlSink(tmp_path / "out.jsonl", {"a": 1})
+    again = RecordSink(tmp_path / "out.jsonl", {"a": 1})
     earlier = [again.earlier(position, document) for position, document in enumerate(DOCUMENTS)]
     assert earlier == [None, record("b"), None, None]  # what failed is tried again
     for position in (3, 2, 0):
         again.write(position, DOCUMENTS[position], record("abcd"[position]))
     again.finish()
+    again.clear()
     lines = (tmp_path / "out.jsonl").read_text().splitlines()
     assert lines == [record(name).to_json() for name in "abcd"]
 
 
 def test_nothing_is_taken_over_under_other_settings_or_for_another_text(tmp_path):
     def interrupted():
-        sink = JsonlSink(tmp_path / "out.jsonl", {"a": 1})
+        sink = RecordSink(tmp_path / "out.jsonl", {"a": 1})
         sink.write(0, DOCUMENTS[0], record("a"))
         sink.close()
 
     interrupted()
-    again = JsonlSink(tmp_path / "out.jsonl", {"a": 1})
+    again = RecordSink(tmp_path / "out.jsonl", {"a": 1})
     assert again.earlier(0, InputDocument("a", "a", "Changed")) is None
     again.close()
-    other = JsonlSink(tmp_path / "out.jsonl", {"a": 2})
+    other = RecordSink(tmp_path / "out.jsonl", {"a": 2})
     assert other.earlier(0, DOCUMENTS[0]) is None
     other.close()
     interrupted()
     (tmp_path / "out.jsonl.part.json").unlink()
-    headless = JsonlSink(tmp_path / "out.jsonl", {"a": 1})
+    headless = RecordSink(tmp_path / "out.jsonl", {"a": 1})
     assert headless.earlier(0, DOCUMENTS[0]) is None
     headless.close()
 
@@ -111,11 +115,12 @@ def test_text_files_stay_apart_from_what_stands_beside_them_and_from_devices():
 
 def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
     (tmp_path / "a.txt").mkdir()
-    sink = FolderSink(tmp_path, {})
+    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}))
     for position in (0, 1):
         sink.earlier(position, DOCUMENTS[position])
     written = [sink.write(position, DOCUMENTS[position], record("ab"[position])) for position in (0, 1)]
     sink.finish()
+    sink.clear()
     assert [(each.status, each.summary) for each in written] == [("failed", None), ("ok", "Summary of b")]
     assert "a.txt" in str(written[0].error)
     assert (tmp_path / "b.txt").read_text() == "Summary of b\n"
@@ -124,33 +129,37 @@ def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
 def test_what_is_begun_anew_is_said(tmp_path):
     said = []
     path = tmp_path / "out.jsonl"
-    sink = JsonlSink(path, {"a": 1}, said.append)
+    sink = RecordSink(path, {"a": 1}, said.append)
     sink.write(0, DOCUMENTS[0], record("a"))
     sink.close()
-    JsonlSink(path, {"a": 1}, said.append).close()
+    RecordSink(path, {"a": 1}, said.append).close()
     assert not said
-    JsonlSink(path, {"a": 2}, said.append).finish()
+    anew = RecordSink(path, {"a": 2}, said.append)
+    anew.finish()
+    anew.clear()
     assert "other settings; begun anew" in said[0]
-    JsonlSink(path, {"a": 2}, said.append).close()
+    RecordSink(path, {"a": 2}, said.append).close()
     assert said[1:] == [f"{path} is finished already; made anew"]
 
 
 def test_a_second_run_on_the_same_output_is_refused_until_the_first_ends(tmp_path):
     pytest.importorskip("fcntl")
-    first = JsonlSink(tmp_path / "out.jsonl", {"a": 1})
+    first = RecordSink(tmp_path / "out.jsonl", {"a": 1})
     first.write(0, DOCUMENTS[0], record("a"))
     for settings in ({"a": 1}, {"a": 2}):
         with pytest.raises(InputError, match="another run is writing it"):
-            JsonlSink(tmp_path / "out.jsonl", settings)
+            RecordSink(tmp_path / "out.jsonl", settings)
     first.finish()
-    JsonlSink(tmp_path / "out.jsonl", {"a": 1}).close()
+    first.clear()
+    RecordSink(tmp_path / "out.jsonl", {"a": 1}).close()
     assert (tmp_path / "out.jsonl").read_text() == record("a").to_json() + "\n"
 
 
 def test_a_lone_surrogate_in_a_record_is_written_as_json_writes_it(tmp_path):
-    sink = JsonlSink(tmp_path / "out.jsonl", {})
+    sink = RecordSink(tmp_path / "out.jsonl", {})
     sink.write(0, DOCUMENTS[0], record("a\ud800"))
     sink.finish()
+    sink.clear()
     assert json.loads((tmp_path / "out.jsonl").read_text())["id"] == "a\ud800"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from summarizer.files import InputError
 from summarizer.inference import sources
-from summarizer.inference.sources import count_documents, find_inputs, read_inputs
+from summarizer.inference.sources import ReadingOptions, count_documents, find_inputs, read_inputs, read_list
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_document_column_can_be_named(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text('name,content\nx,"A\n\ntext"\n')
     found = find_inputs([str(path)], None)
-    assert [(d.id, d.text) for d in read_inputs(found, "content")] == [("rows.csv:1", "A\ntext")]
+    assert [(d.id, d.text) for d in read_inputs(found, ReadingOptions("content"))] == [("rows.csv:1", "A\ntext")]
     assert all(document.error for document in read_inputs(found))
     assert count_documents(found) is None
 
@@ -141,7 +141,7 @@ def test_a_file_name_that_is_no_text_is_read(tmp_path):
 
 
 def test_whatever_reading_a_file_raises_concerns_that_file_only(folder, monkeypatch):
-    def fail(path):
+    def fail(path, limits):
         raise RecursionError("too deep")
 
     monkeypatch.setattr(sources, "read_document", fail)
@@ -159,3 +159,38 @@ def test_many_rows_of_the_same_id_are_told_apart_in_no_time(tmp_path):
     found = ids(tmp_path / "rows.csv")
     assert found[:3] == ["x", "x#2", "x#3"]
     assert len(set(found)) == 20_000
+
+
+def test_sections_follow_their_document_when_asked_for(folder):
+    (folder / "a.md").write_text("# One\nText of one.\n# Two\nText of two.")
+    found = find_inputs(["papers/a.md", "papers/b.txt"], None)
+    by_section = ReadingOptions(by_section=True)
+    assert [(each.id, each.title) for each in read_inputs(found, by_section)] == [
+        ("a.md", None), ("a.md/1", "One"), ("a.md/2", "Two"), ("b.txt", None),
+    ]  # fmt: skip
+    assert [each.id for each in read_inputs(found)] == ["a.md", "b.txt"]
+    assert count_documents(found, by_section) is None
+
+
+def test_a_list_names_inputs_a_line_each(tmp_path):
+    (tmp_path / "list.txt").write_text("papers/a b.txt\r\n\nnächste.txt\n")
+    assert read_list(tmp_path / "list.txt") == ["papers/a b.txt", "nächste.txt"]
+    with pytest.raises(InputError, match="No such file"):
+        read_list(tmp_path / "none.txt")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such files")
+def test_pipes_and_links_that_lead_nowhere_are_passed_over(folder, tmp_path):
+    os.mkfifo(folder / "pipe.txt")
+    (folder / "loop.txt").symlink_to("loop.txt")
+    for given in ("papers", "papers/*.txt"):
+        found = find_inputs([given], None)
+        assert {"pipe.txt", "loop.txt"} <= {path.name for path in found.skipped}
+        assert not {"pipe.txt", "loop.txt"} & {file.id for file in found.files}
+
+
+def test_titles_come_with_their_documents(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "T", "title": "A\\n title"}\n{"text": "T", "title": 5}')
+    (tmp_path / "a.html").write_text("<title>Page</title><p>Text of the page.</p>")
+    found = read_inputs(find_inputs([str(tmp_path)], None))
+    assert [document.title for document in found] == ["Page", "A title", None]

@@ -1,0 +1,87 @@
+"""Small books and PDFs, good and broken, for the tests and the hostile corpus."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+
+def epub(title: str, chapters: list[str], other: Mapping[str, str | None] | None = None) -> bytes:
+    """A book of these chapters behind a table of contents; `other` replaces parts or, where None, leaves them out."""
+    names = [f"{number}.xhtml" for number in range(len(chapters))]
+    page = "media-type='application/xhtml+xml'"
+    items = "".join(f"<item id='i{name}' href='{name}' {page}/>" for name in names)
+    listed = "".join(f"<itemref idref='i{name}'/>" for name in names)
+    parts: dict[str, str | None] = {
+        "mimetype": "application/epub+zip",
+        "META-INF/container.xml": "<container><rootfile full-path='OPS/package.opf'/></container>",
+        "OPS/package.opf": "<package xmlns='http://www.idpf.org/2007/opf' xmlns:dc='http://purl.org/dc/elements/1.1/'>"
+        f"<metadata><dc:title>{title}</dc:title></metadata>"
+        f"<manifest><item id='toc' href='toc.xhtml' properties='nav' {page}/>{items}</manifest>"
+        f"<spine><itemref idref='toc'/>{listed}</spine></package>",
+        "OPS/toc.xhtml": "<html xmlns='http://www.w3.org/1999/xhtml'><body><p>Contents</p></body></html>",
+        **{f"OPS/{name}": chapter for name, chapter in zip(names, chapters, strict=True)},
+        **(other or {}),
+    }
+    return zipped({name: content.encode() for name, content in parts.items() if content is not None})
+
+
+def pdf(*lines: str, password: str | None = None, num_pages: int = 1) -> bytes:
+    """A PDF whose pages all hold these lines; with none, pages without text, as of a scan."""
+    from pypdf import PdfReader, PdfWriter
+
+    commands = " ".join(f"({line}) Tj T*" for line in lines)
+    stream = f"BT /F1 12 Tf 14 TL 72 720 Td {commands} ET".encode() if lines else b""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b"3 0 R " * num_pages, num_pages),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        b"<< /Title (A PDF) >>",
+    ]
+    content, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(content))
+        content += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    content += b"xref\n0 6\n0000000000 65535 f \n" + table
+    content += b"trailer << /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF" % content.index(b"xref\n0 6")
+    if password is None:
+        return content
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(content)))
+    writer.encrypt(password, algorithm="RC4-40")
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+def docx(*lines: str) -> bytes:
+    """A Word document of these paragraphs."""
+    from docx import Document
+
+    document = Document()
+    for line in lines:
+        document.add_paragraph(line)
+    buffer = io.BytesIO()
+    document.save(buffer)
+    return buffer.getvalue()
+
+
+def zipped(parts: dict[str, bytes]) -> bytes:
+    """A ZIP archive of these parts."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def parquet(rows: list[dict[str, Any]]) -> bytes:
+    """A table of these rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), buffer)
+    return buffer.getvalue()
