@@ -47,7 +47,7 @@ def test_gzipped_text_is_read(read):
     assert read("a.xml.gz", gzip.compress(JATS.encode())).title == "A fine title"
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"some text" * 100)[:-20]])
+@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"some text" * 100)[:-20]], ids=["none", "cut"])
 def test_a_broken_gzip_file_is_an_error(read, content):
     with pytest.raises(InputError):
         read("a.txt.gz", content)
