@@ -38,7 +38,7 @@ BENCHMARKS = {
 SHORT = (
     "training.steps=2 training.validate_every=2 training.save_every=1 training.rouge_examples=1 "
     "training.tokens_per_batch=1024 data.max_source_tokens=128 data.max_target_tokens=16 "
-    "generation.max_summary_tokens=4 generation.min_summary_tokens=2 "
+    "generation.max_summary_tokens=4 "
     "data.max_train_examples=4 data.max_validation_examples=1 data.max_test_examples=2"
 )
 TINY = (
@@ -79,6 +79,8 @@ def workplace(tmp_path):
 def shortened(command: str) -> str:
     if benchmark := re.match(r"summarizer benchmark (\w+)", command):
         return f"{command} {BENCHMARKS[benchmark[1]]}"
+    if "summarize" in command and "--model runs/" in command:  # by a model that has learned nothing: distinct pieces
+        return f"{command} --min-summary-tokens 8 --max-summary-tokens 8 --no-repeat-ngram-size 1"
     if "scripts/train.py" not in command and "compare_encoders.py" not in command:
         return command
     command = command.replace("--steps 1000 --seeds 1,2", "--steps 2")

@@ -69,7 +69,7 @@ def train(config: RunConfig, dry_run: bool = False) -> Path:
     accelerator = make_accelerator(config.training, folder)
     with nullcontext() if dry_run else locked(folder, accelerator), naming_absent_processes(accelerator):
         with accelerator.main_process_first():
-            checkpoints = _checkpoints_to_resume(folder, config.resume)
+            checkpoints = [] if dry_run else _checkpoints_to_resume(folder, config.resume)
         run = _Run(config, folder, accelerator, TASKS[config.task](config))
         if dry_run:
             run.estimate()

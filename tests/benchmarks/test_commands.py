@@ -154,7 +154,7 @@ def test_an_unwritable_output_is_found_before_anything_is_measured(name, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "status", "named"),
     [
-        (["encoders", "--encoders", "fastfomer"], 1, "unknown name 'fastfomer'; choose from fastformer, full"),
+        (["encoders", "--encoders", "fastfomer"], 1, "unknown name 'fastfomer'; choose from bigbird, fastformer, full"),
         (["encoders", "--lengths", "12,x"], 2, "--lengths"),
         (["encoders", "--dtype", "float23"], 2, "--dtype"),
         (["generation", "--systems", "t5"], 1, "choose from fastformer, expanded, led"),

@@ -284,6 +284,9 @@ def test_a_dry_run_says_what_would_be_done_and_writes_no_run(configure, capsys):
         "about 0 h 0 min of training",
     ):
         assert part in said
+    (folder / "last").mkdir(parents=True)  # a run of that name may be there already
+    train(configure("data.max_source_tokens=40"), dry_run=True)
+    assert [path.name for path in folder.iterdir()] == ["last"]
 
 
 def test_validation_documents_that_are_trained_on_are_warned_about(configure, tmp_path, capsys):
