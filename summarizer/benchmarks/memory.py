@@ -4,8 +4,6 @@ On a CPU that takes a process of its own; CUDA's allocator counts exactly in any
 """
 
 import gc
-import resource
-import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -15,6 +13,7 @@ from typing import Any
 import torch
 
 from summarizer.benchmarks.timing import wait_for
+from summarizer.memory import peak_memory_mb
 
 MEGABYTE = 1e6
 
@@ -66,6 +65,5 @@ def _status_bytes(name: str) -> int | None:
     return None
 
 
-def _max_resident_bytes() -> int:
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return usage if sys.platform == "darwin" else usage * 1024
+def _max_resident_bytes() -> float:
+    return (peak_memory_mb() or 0.0) * 2**20

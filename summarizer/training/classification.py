@@ -11,13 +11,14 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
 from summarizer.config import RunConfig, Split
-from summarizer.data.batching import IGNORED, collate, cut_by_tokens
+from summarizer.data.batching import IGNORED
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.files import InputError
 from summarizer.inference.summarizer import resolve_model
 from summarizer.models import FastformerSummarizerForSequenceClassification
 from summarizer.training.distributed import sum_over_processes
 from summarizer.training.setup import copy_embeddings, load_tokenizer, new_model_config
+from summarizer.training.validation import share_in_batches
 
 
 class Classification:
@@ -84,15 +85,13 @@ class Classification:
 
     def predict(self, model: Any, data: PreparedData, accelerator: Accelerator) -> Iterator[tuple[int, int]]:
         """(Index of a document, number of its class by the model) for this process's share of the documents."""
-        by_length = sorted(range(len(data)), key=lambda index: data.source_lengths[index])
-        batches = cut_by_tokens(by_length, data.source_lengths, self.config.training.tokens_per_batch)
         bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
         bare.eval()
-        for batch in batches[accelerator.process_index :: accelerator.num_processes]:
-            tensors = collate([data.rows[index] for index in batch], self.tokenizer.pad_token_id)
+        tokens_per_batch = self.config.training.tokens_per_batch
+        for batch, tensors in share_in_batches(data, tokens_per_batch, accelerator, self.tokenizer.pad_token_id):
             del tensors["labels"]
             with torch.no_grad(), accelerator.autocast():
-                logits = bare(**{name: tensor.to(accelerator.device) for name, tensor in tensors.items()}).logits
+                logits = bare(**tensors).logits
             yield from zip(batch, logits.argmax(dim=-1).tolist(), strict=True)
         bare.train()
 

@@ -1,10 +1,12 @@
 """Validation inside training: the loss over every document once, and ROUGE of summaries written as `summarize` does."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
+from torch import Tensor
 
 from summarizer.config import TrainingConfig
 from summarizer.data.batching import collate, cut_by_tokens, num_labels_in
@@ -16,21 +18,28 @@ from summarizer.training.distributed import sum_over_processes
 from summarizer.training.task import Task
 
 
+def share_in_batches(
+    data: PreparedData, tokens_per_batch: int, accelerator: Accelerator, pad_token_id: int
+) -> Iterator[tuple[list[int], dict[str, Tensor]]]:
+    """This process's share of all documents, each once, in batches of like length: (indices, tensors)."""
+    by_length = sorted(range(len(data)), key=lambda index: data.source_lengths[index])
+    batches = cut_by_tokens(by_length, data.source_lengths, tokens_per_batch)
+    for batch in batches[accelerator.process_index :: accelerator.num_processes]:
+        tensors = collate([data.rows[index] for index in batch], pad_token_id)
+        yield batch, {name: tensor.to(accelerator.device) for name, tensor in tensors.items()}
+
+
 def validation_loss(
     model: Any, data: PreparedData, tokens_per_batch: int, accelerator: Accelerator, task: Task
 ) -> float:
     """The mean loss per label, each document counted once, whatever the number of processes."""
-    by_length = sorted(range(len(data)), key=lambda index: data.source_lengths[index])
-    batches = cut_by_tokens(by_length, data.source_lengths, tokens_per_batch)
     loss_sum, num_labels = 0.0, 0
     # The bare model: processes with fewer batches than others must not wait inside DistributedDataParallel.
     bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
     bare.eval()
     with torch.no_grad(), accelerator.autocast():
-        for batch in batches[accelerator.process_index :: accelerator.num_processes]:
-            tensors = collate([data.rows[index] for index in batch], task.tokenizer.pad_token_id)
+        for _, tensors in share_in_batches(data, tokens_per_batch, accelerator, task.tokenizer.pad_token_id):
             num_labels += num_labels_in(tensors)
-            tensors = {name: tensor.to(accelerator.device) for name, tensor in tensors.items()}
             loss_sum += float(task.summed_loss(bare, tensors, 0.0))
     bare.train()
     total_loss, total_labels = sum_over_processes(accelerator, [loss_sum, num_labels])
