@@ -73,7 +73,8 @@ def open_text(path: Path, newline: str | None = None, errors: str = "strict") ->
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rb") as file:
         marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return opened(path, "rt", encoding="utf-16" if marked else "utf-8-sig", newline=newline, errors=errors)  # type: ignore[return-value]
+    encoding = "utf-16" if marked else "utf-8-sig"
+    return opened(path, "rt", encoding=encoding, newline=newline, errors=errors)  # type: ignore  # text mode gives text
 
 
 def _lines(file: IO[str]) -> Iterator[str]:
