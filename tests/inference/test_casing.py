@@ -3,7 +3,7 @@ import pytest
 from summarizer.inference.casing import Casing
 
 DOCUMENT = """ABSTRACT OF THE ARTICLE
-Colorectal cancer (CRC) is common. Aspirin and metformin were given to patients at Yokohama City University by Dr. Smith.
+Colorectal cancer (CRC) is common. Aspirin and metformin were given at Yokohama City University by Dr. Smith.
 The COX-2 inhibitors of the University of Bonn lower mRNA levels. May we say so? It may be. They asked O'Brien."""
 
 
