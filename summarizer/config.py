@@ -66,6 +66,7 @@ class TrainingConfig:
     max_minutes: float | None = None  # of training, validation apart; cosine then ends with them or with the steps
     tokens_per_batch: int = 16_384  # source tokens in a micro-batch, padding included
     batches_per_step: int = 1  # micro-batches in a step, shared out over the processes
+    optimizer: Literal["adamw", "muon"] = "adamw"  # muon: for the weights of linear layers, adamw for the others
     learning_rate: float = 1e-3
     schedule: Literal["cosine", "inverse_sqrt", "constant"] = "cosine"  # of the learning rate, after the warm-up
     warmup_steps: int = 200  # over which the learning rate rises

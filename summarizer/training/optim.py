@@ -7,20 +7,52 @@ from torch import nn
 
 from summarizer.config import TrainingConfig
 
+SMALLEST_MATRIX = 16  # for Muon: what is thinner, such as a gate, is a few vectors
 
-def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.AdamW:
-    """AdamW, with weight decay on matrices only: not on norms, biases and other vectors."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+class MuonAndAdamW(torch.optim.Optimizer):
+    """Muon (Jordan et al. 2024) for matrices, AdamW for the rest: torch's own two, with one state for checkpoints.
+
+    Muon's updates have the size of AdamW's (Liu et al. 2025, arXiv 2502.16982), so that one learning rate serves both.
+    """
+
+    def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW) -> None:
+        self._inner = {"muon": muon, "adamw": adamw}
+        groups = [{**group, "inner": name} for name, inner in self._inner.items() for group in inner.param_groups]
+        super().__init__(groups, {})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """One step of both."""
+        for name, inner in self._inner.items():
+            inner.param_groups = [group for group in self.param_groups if group["inner"] == name]
+            inner.state = self.state
+            inner.step()
+
+
+def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
+    """AdamW, or Muon for the weights of linear layers and AdamW for the others.
+
+    Weight decay is on matrices only: not on norms, biases and other vectors.
+    """
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    muon: list[nn.Parameter] = []
+    if config.optimizer == "muon":
+        output = getattr(model, "get_output_embeddings", lambda: None)()
+        layers = [module for module in model.modules() if isinstance(module, nn.Linear) and module is not output]
+        muon = [w for w in (layer.weight for layer in layers) if w.requires_grad and min(w.shape) >= SMALLEST_MATRIX]
+    others = [parameter for parameter in trained if all(parameter is not each for each in muon)]
     groups = [
-        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": config.weight_decay},
-        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
+        {"params": [p for p in others if p.dim() >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in others if p.dim() < 2], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=config.learning_rate,
-        betas=(config.adam_betas[0], config.adam_betas[1]),
-        fused=True,
-    )
+    groups = [group for group in groups if group["params"]]
+    betas = (config.adam_betas[0], config.adam_betas[1])
+    adamw = torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, fused=True)
+    if not muon:
+        return adamw
+    options = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "adjust_lr_fn": "match_rms_adamw"}
+    return MuonAndAdamW(torch.optim.Muon(muon, **options), adamw)
 
 
 def learning_rate_at(step: int, config: TrainingConfig, seconds: float = 0.0) -> float:

@@ -29,10 +29,10 @@ from tests.tiny import padded_batch, padded_labels, tiny_model
 STATE = TrainingState(7, best_score=-1.25, validations_without_improvement=2, loss_scaler={"scale": 512.0})
 
 
-def trained(seed=0, steps=3, **options):
+def trained(seed=0, steps=3, optimizer="adamw", **options):
     """A tiny model and its optimizer after some steps."""
     model = tiny_model(seed, copy_mechanism=True, **options)
-    optimizer = make_optimizer(model, TrainingConfig(learning_rate=0.1))
+    optimizer = make_optimizer(model, TrainingConfig(learning_rate=0.1, optimizer=optimizer))
     batch = {**padded_batch([7, 5]), "labels": padded_labels([4, 3])}
     for _ in range(steps):
         model(**batch).loss.backward()
@@ -54,7 +54,7 @@ def assert_equal(first, second):
         assert torch.equal(value, second[name]), name
 
 
-@pytest.mark.parametrize("options", [{}, {"share_encoder_layers": True}])
+@pytest.mark.parametrize("options", [{}, {"share_encoder_layers": True}, {"optimizer": "muon"}])
 def test_weights_optimizer_and_state_come_back_bit_for_bit(tmp_path, options):
     model, optimizer = trained(**options)
     path = save_checkpoint(tmp_path, STATE, Trained(model, optimizer))

@@ -1,6 +1,7 @@
 import math
 
 import pytest
+import torch
 
 from summarizer.config import TrainingConfig
 from summarizer.training.optim import learning_rate_at, make_optimizer, set_learning_rate
@@ -49,6 +50,29 @@ def test_every_parameter_is_trained_once_and_norms_and_biases_do_not_decay():
     assert [group["weight_decay"] for group in optimizer.param_groups] == [0.3, 0.0]
     assert not [name for name in decaying if name.endswith("bias") or "norm" in name]
     assert {name for name in names.values() if name.endswith("bias") or "norm" in name} <= set(others)
+
+
+def test_muon_trains_the_weights_of_linear_layers_and_adamw_the_rest():
+    model = tiny_model(copy_mechanism=True, neighbor_kernel_size=3)
+    optimizer = make_optimizer(model, TrainingConfig(optimizer="muon", weight_decay=0.3))
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    muon, *others = ([names[id(p)] for p in group["params"]] for group in optimizer.param_groups)
+    assert sorted([*muon, *(name for group in others for name in group)]) == sorted(names.values())
+    assert {"model.encoder.stack.layers.0.feed_forward.up.weight", "copying.key.weight"} <= set(muon)
+    assert not [name for name in muon if "embed" in name or "lm_head" in name or "shared" in name or "bias" in name]
+    assert "copying.gate.weight" not in muon
+
+
+def test_an_update_by_muon_is_orthogonal_and_of_the_size_of_adamws():
+    model = torch.nn.Sequential(torch.nn.Linear(64, 32, bias=False))
+    before = model[0].weight.detach().clone()
+    optimizer = make_optimizer(model, TrainingConfig(optimizer="muon", learning_rate=0.1, weight_decay=0.0))
+    (model(torch.randn(128, 64)).square().sum()).backward()
+    optimizer.step()
+    update = (before - model[0].weight.detach()) / 0.1
+    singular_values = torch.linalg.svdvals(update)
+    assert singular_values.max() < 2 * singular_values.min()
+    assert update.square().mean().sqrt().item() == pytest.approx(0.2, rel=0.3)
 
 
 def test_frozen_parameters_are_left_out_and_the_rate_reaches_every_group():
