@@ -23,7 +23,10 @@ TABLES = {
             "plain0": "neither: the paper's model",
         },
     ),
-    **{name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json") for name in BENCHMARKS},
+    **{
+        name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json")
+        for name in (*BENCHMARKS, *(f"encoders_{part}" for part in ("backward", "bigbird", "growth", "float32")))
+    },
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
 
