@@ -17,7 +17,7 @@ from file_formats import docx, epub, parquet, pdf, zipped
 
 from summarizer.files import write_json
 
-OPTIONS = ["--max-document-mb", "1", "--max-pages", "20"]
+OPTIONS = ["--max-document-mb", "1", "--max-pages", "20", "--read-timeout", "5"]
 LINES = (
     "The council met in spring and voted on a new plan for the harbour.",
     "Fishers asked for more time, because storms had damaged their nets.",
@@ -165,6 +165,7 @@ def add_broken(corpus: Corpus) -> None:
     )
     corpus.fails("scanned", {"broken/scan.pdf": pdf()})
     corpus.fails("password", {"broken/locked.pdf": pdf(*LINES, password="secret")})
+    corpus.fails("not read within 5 s", {"broken/slow.pdf": pdf(*"x" * 90_000, num_pages=20)})
     corpus.fails("more pages", {"broken/pages.pdf": pdf(*LINES, num_pages=21)})
     corpus.fails(
         "broken Word", {"broken/text.docx": TEXT, "broken/zip.docx": zipped({"a": b"b"}), "broken/empty.docx": ""}

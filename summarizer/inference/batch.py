@@ -7,9 +7,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,11 @@ from summarizer.inference.limits import memory_per_token
 from summarizer.inference.names import RECORDS
 from summarizer.inference.output import FolderSink, RecordSink, Sink, StdoutSink, run_description
 from summarizer.inference.processes import HelperSink, Processes
+from summarizer.inference.reader_process import DocumentReader
+from summarizer.inference.reading import InputDocument, ReadingOptions, count_documents
 from summarizer.inference.records import RECORD_FILES, SummaryRecord, bare_summary, titled_summary
 from summarizer.inference.settings import Summary, SummarySettings
-from summarizer.inference.sources import (
-    InputDocument,
-    Inputs,
-    ReadingOptions,
-    count_documents,
-    find_inputs,
-    read_inputs,
-)
+from summarizer.inference.sources import Inputs, find_inputs
 from summarizer.inference.summarizer import Summarizer, resolve_model
 from summarizer.memory import keep_freed_memory
 from summarizer.progress import WorkProgress
@@ -121,9 +117,11 @@ def summarize_files(
             progress.advance(len(records), 0 if resumed else sum(record.source_tokens for record in records))
 
         try:
-            documents = itertools.islice(read_inputs(found, options.reading), options.max_documents)
+            reader = DocumentReader(found, options.reading)
+            documents = itertools.islice(reader, options.max_documents)
             documents = _announcing_long_ones(documents, summarizer.model, options.settings, progress.say)
-            _summarize_all(documents, summarizer, options.settings, sink, processes, done)
+            summarize = partial(summarizer.batches, settings=options.settings, ahead=True)
+            _summarize_all(documents, reader, summarize, sink, processes, done)
             sink.flush()
             processes.wait()
             done(sink.finish())
@@ -142,13 +140,13 @@ def summarize_files(
 
 def _summarize_all(
     documents: Iterable[InputDocument],
-    summarizer: Summarizer,
-    settings: SummarySettings,
+    reader: DocumentReader,
+    summarize: Callable[[Iterable[str]], Generator[list[tuple[int, Summary]], None, None]],
     sink: Sink,
     processes: Processes,
     done: Callable[..., None],
 ) -> None:
-    """Bring each document's record into `sink`, and tell `done` when they are there."""
+    """Bring each document's record into `sink`, and tell `done` when they are there; `reader` is closed in the end."""
     pending: dict[int, tuple[int, InputDocument]] = {}  # position among the texts → position in the input
     sharing = threading.Lock()  # of all that texts() has in common with the loop: it runs in a thread of its own
 
@@ -172,7 +170,7 @@ def _summarize_all(
             number += 1
             yield document.text
 
-    with closing(summarizer.batches(texts(), settings, ahead=True)) as batches:
+    with closing(summarize(texts())) as batches, reader:  # closed first, so that no thread still waits for it
         for batch in batches:
             with sharing:
                 records = []

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from summarizer.files import InputError, lock_file, remove_asides, write_json, write_whole
 from summarizer.inference.names import TextNames
+from summarizer.inference.reading import InputDocument
 from summarizer.inference.records import SummaryRecord, write_records
-from summarizer.inference.sources import InputDocument
 
 
 class Sink(Protocol):

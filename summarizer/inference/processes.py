@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from summarizer.inference.output import entry_line, key_of, read_entry
+from summarizer.inference.reading import InputDocument
 from summarizer.inference.records import SummaryRecord
-from summarizer.inference.sources import InputDocument
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from summarizer.inference import batch
 from summarizer.inference import summarizer as summarizer_module
 from summarizer.inference.batch import BatchOptions, summarize_files
 from summarizer.inference.limits import memory_per_token
+from summarizer.inference.reading import InputDocument, ReadingOptions
 from summarizer.inference.settings import SummarySettings
-from summarizer.inference.sources import InputDocument, ReadingOptions
 from summarizer.inference.summarizer import Summarizer, choose_device, choose_dtype, resolve_model
 
 KEYS = [

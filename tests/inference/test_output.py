@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from summarizer.files import InputError
 from summarizer.inference.names import TextNames
 from summarizer.inference.output import FolderSink, RecordSink
+from summarizer.inference.reading import InputDocument
 from summarizer.inference.records import SummaryRecord, titled_summary
-from summarizer.inference.sources import InputDocument
 
 
 def record(name, status="ok"):
