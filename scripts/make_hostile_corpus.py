@@ -135,9 +135,10 @@ def add_odd(corpus: Corpus) -> None:
             "odd/untidy.epub": epub("Untidy", [f"<html><body><p>{LINES[0]}<p>&nbsp;{LINES[1]}</body>"]),
         },
     )
-    rows = [{"id": "../../escape", "text": TEXT}, {"id": "twice", "text": TEXT}, {"id": "twice", "text": LINES[0]}]
+    ids = ["../../escape", "twice", "twice", "summaries.jsonl.part/y", "summaries.jsonl/y", "odd/upper.txt/below"]
+    rows = [{"id": name, "text": TEXT} for name in ids]
     corpus.write("odd/ids.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    corpus.expected.update({"../../escape": ["ok"], "twice": ["ok"], "twice#2": ["ok"]})
+    corpus.expected.update({name: ["ok"] for name in [*ids, "twice#2"]})
     corpus.rows("odd/surrogate.jsonl", json.dumps({"text": f"{TEXT} \ud800"}), [["ok"]])
 
 
@@ -191,6 +192,11 @@ def add_broken(corpus: Corpus) -> None:
     corpus.fails("zero bytes", {"broken/zeros.txt": bytes(64)})
     corpus.fails("encoding", {"broken/image.txt": b"\x89PNG\r\n\x1a\n\xff\x81\x8d"})
     corpus.fails("cannot be read", {"broken/text.parquet": TEXT, "broken/no.jsonl.gz": TEXT})
+    corpus.rows(
+        "broken/dates.parquet",
+        parquet([{"text": TEXT}] * 3, dates=[0, 2**59, 1]),  # the second is in the year 20237
+        [["ok"], ["failed", "out of range"], ["ok"]],
+    )
     rows = ['{"text": "Text."}', '{"text": ', "[1]", '{"other": "x"}', '{"text": 5}', "[" * 10**5, "\udcff"]
     expected = [["ok"], *(["failed", e] for e in ("broken JSON", "object", "no column", "int", "broken JSON", "UTF-8"))]
     corpus.rows("broken/rows.jsonl", "\n".join(rows).encode(errors="surrogateescape"), expected)
