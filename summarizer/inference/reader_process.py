@@ -140,8 +140,8 @@ def serve() -> None:
         threading.Thread(target=_end_with_parent, daemon=True).start()
         if _ALARM is not None:
             signal.signal(_ALARM, signal.SIG_DFL)  # the parent may have been started without it
-        with contextlib.suppress(OSError):  # short of memory, Linux is to end this process, not its parent
-            Path("/proc/self/oom_score_adj").write_text("1000")
+        with contextlib.suppress(OSError):  # short of memory, Linux ends what holds most; this counts as a fifth more
+            Path("/proc/self/oom_score_adj").write_text("200")
         options = request["options"]
         options = ReadingOptions(**{**options, "limits": ReadingLimits(**options["limits"])})
         for path, name in request["files"]:
