@@ -112,6 +112,10 @@ def summarize(
         str | None,
         typer.Option("-o", "--output", help="A .jsonl, .csv or .parquet file, or a folder; or the terminal."),
     ] = None,
+    text_format: Annotated[
+        Literal["txt", "md"],
+        typer.Option("--format", help="Of the files in a folder: text, or pages of Markdown."),
+    ] = "txt",
     model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
     num_beams: Annotated[int | None, typer.Option(min=1, help="By default the model's own, as below.")] = None,
     max_summary_tokens: Annotated[int | None, typer.Option(min=1)] = None,
@@ -178,7 +182,9 @@ def summarize(
 
         limits = ReadingLimits(max_document_mb * 2**20, max_pages, read_timeout)
         reading = ReadingOptions(document_column, by_section, limits)
-        options = BatchOptions(model, device, dtype, reading, max_documents, quiet, json_progress, settings)
+        options = BatchOptions(
+            model, device, dtype, reading, text_format, max_documents, quiet, json_progress, settings
+        )
         named = [*(inputs or []), *(read_list(files_from) if files_from else [])]
         report = summarize_files(named, output, options)
     except InputError as error:  # of single documents there is a record; this is about the call

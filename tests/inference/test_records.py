@@ -3,8 +3,8 @@ import csv
 import pyarrow.parquet as pq
 import pytest
 
-from summarizer.inference.output import RecordSink
 from summarizer.inference.reading import InputDocument
+from summarizer.inference.record_file import RecordSink
 from summarizer.inference.records import SummaryRecord
 
 RECORDS = [
