@@ -104,6 +104,12 @@ def add_encodings(corpus: Corpus) -> None:
         },
     )
     corpus.rows("encodings/utf-16.csv", CSV.encode("utf-16"), [["ok"], ["ok"]])
+    for text, encoding in ((western, "cp1252"), (japanese, "shift_jis"), (russian, "cp1251")):
+        line = text.splitlines()[0]
+        jsonl = json.dumps({"text": line}, ensure_ascii=False) + "\n"
+        corpus.rows(f"encodings/{encoding}.jsonl", (JSONL + jsonl * 3).encode(encoding), [["ok"]] * 5)
+        corpus.rows(f"encodings/{encoding}.csv", f'text\n"{line}"\n"{line}"\n'.encode(encoding), [["ok"]] * 2)
+    corpus.fails("UTF-16", {"encodings/utf-16-without-mark.csv": CSV.encode("utf-16-le")})
     corpus.fails("UTF-16", {"encodings/utf-16-without-mark.txt": western.encode("utf-16-le")})
     corpus.fails("starts as UTF-16", {"encodings/utf-16-odd.txt": "Text".encode("utf-16") + b"x"})
 
@@ -197,7 +203,7 @@ def add_broken(corpus: Corpus) -> None:
         parquet([{"text": TEXT}] * 3, dates=[0, 2**59, 1]),  # the second is in the year 20237
         [["ok"], ["failed", "out of range"], ["ok"]],
     )
-    rows = ['{"text": "Text."}', '{"text": ', "[1]", '{"other": "x"}', '{"text": 5}', "[" * 10**5, "\udcff"]
+    rows = ['{"text": "Text – whole."}', '{"text": ', "[1]", '{"other": "x"}', '{"text": 5}', "[" * 10**5, "\udcff"]
     expected = [["ok"], *(["failed", e] for e in ("broken JSON", "object", "no column", "int", "broken JSON", "UTF-8"))]
     corpus.rows("broken/rows.jsonl", "\n".join(rows).encode(errors="surrogateescape"), expected)
     corpus.rows("broken/rows.csv", "id,text\n,Text.\n,a,b\n", [["ok"], ["failed", "fields"]])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
 from summarizer.data.readers import ReadingLimits, read_document
 from summarizer.data.text import clean_text, decode_text
+from summarizer.encodings import marked_encoding
 from summarizer.files import InputError, Record, read_records, record_format
 from summarizer.inference.sources import STDIN, Inputs, SourceFile
 
@@ -45,6 +46,9 @@ def count_documents(inputs: Inputs, options: ReadingOptions | None = None) -> in
             return None
         try:
             with file.path.open("rb") as lines:
+                if marked_encoding(lines.read(4)) not in (None, "utf-8-sig"):
+                    return None  # its line breaks are not of one byte
+                lines.seek(0)
                 total += sum(not line.isspace() for line in lines)
         except OSError:  # said when it is read
             total += 1
