@@ -77,11 +77,14 @@ def zipped(parts: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def parquet(rows: list[dict[str, Any]]) -> bytes:
-    """A table of these rows."""
+def parquet(rows: list[dict[str, Any]], dates: list[int] | None = None) -> bytes:
+    """A table of these rows; `dates`, in microseconds, are one more column, in which any 64 bits are a date."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows), buffer)
+    table = pa.Table.from_pylist(rows)
+    if dates is not None:
+        table = table.append_column("date", pa.array(dates, pa.timestamp("us")))
+    pq.write_table(table, buffer)
     return buffer.getvalue()

@@ -17,7 +17,7 @@ from file_formats import docx, epub, parquet, pdf, zipped
 
 from summarizer.files import write_json
 
-OPTIONS = ["--max-document-mb", "1", "--max-pages", "20"]
+OPTIONS = ["--max-document-mb", "1", "--max-pages", "20", "--read-timeout", "5"]
 LINES = (
     "The council met in spring and voted on a new plan for the harbour.",
     "Fishers asked for more time, because storms had damaged their nets.",
@@ -104,6 +104,12 @@ def add_encodings(corpus: Corpus) -> None:
         },
     )
     corpus.rows("encodings/utf-16.csv", CSV.encode("utf-16"), [["ok"], ["ok"]])
+    for text, encoding in ((western, "cp1252"), (japanese, "shift_jis"), (russian, "cp1251")):
+        line = text.splitlines()[0]
+        jsonl = json.dumps({"text": line}, ensure_ascii=False) + "\n"
+        corpus.rows(f"encodings/{encoding}.jsonl", (JSONL + jsonl * 3).encode(encoding), [["ok"]] * 5)
+        corpus.rows(f"encodings/{encoding}.csv", f'text\n"{line}"\n"{line}"\n'.encode(encoding), [["ok"]] * 2)
+    corpus.fails("UTF-16", {"encodings/utf-16-without-mark.csv": CSV.encode("utf-16-le")})
     corpus.fails("UTF-16", {"encodings/utf-16-without-mark.txt": western.encode("utf-16-le")})
     corpus.fails("starts as UTF-16", {"encodings/utf-16-odd.txt": "Text".encode("utf-16") + b"x"})
 
@@ -135,9 +141,10 @@ def add_odd(corpus: Corpus) -> None:
             "odd/untidy.epub": epub("Untidy", [f"<html><body><p>{LINES[0]}<p>&nbsp;{LINES[1]}</body>"]),
         },
     )
-    rows = [{"id": "../../escape", "text": TEXT}, {"id": "twice", "text": TEXT}, {"id": "twice", "text": LINES[0]}]
+    ids = ["../../escape", "twice", "twice", "summaries.jsonl.part/y", "summaries.jsonl/y", "odd/upper.txt/below"]
+    rows = [{"id": name, "text": TEXT} for name in ids]
     corpus.write("odd/ids.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    corpus.expected.update({"../../escape": ["ok"], "twice": ["ok"], "twice#2": ["ok"]})
+    corpus.expected.update({name: ["ok"] for name in [*ids, "twice#2"]})
     corpus.rows("odd/surrogate.jsonl", json.dumps({"text": f"{TEXT} \ud800"}), [["ok"]])
 
 
@@ -165,6 +172,7 @@ def add_broken(corpus: Corpus) -> None:
     )
     corpus.fails("scanned", {"broken/scan.pdf": pdf()})
     corpus.fails("password", {"broken/locked.pdf": pdf(*LINES, password="secret")})
+    corpus.fails("not read within 5 s", {"broken/slow.pdf": pdf(*"x" * 90_000, num_pages=20)})
     corpus.fails("more pages", {"broken/pages.pdf": pdf(*LINES, num_pages=21)})
     corpus.fails(
         "broken Word", {"broken/text.docx": TEXT, "broken/zip.docx": zipped({"a": b"b"}), "broken/empty.docx": ""}
@@ -190,7 +198,12 @@ def add_broken(corpus: Corpus) -> None:
     corpus.fails("zero bytes", {"broken/zeros.txt": bytes(64)})
     corpus.fails("encoding", {"broken/image.txt": b"\x89PNG\r\n\x1a\n\xff\x81\x8d"})
     corpus.fails("cannot be read", {"broken/text.parquet": TEXT, "broken/no.jsonl.gz": TEXT})
-    rows = ['{"text": "Text."}', '{"text": ', "[1]", '{"other": "x"}', '{"text": 5}', "[" * 10**5, "\udcff"]
+    corpus.rows(
+        "broken/dates.parquet",
+        parquet([{"text": TEXT}] * 3, dates=[0, 2**59, 1]),  # the second is in the year 20237
+        [["ok"], ["failed", "out of range"], ["ok"]],
+    )
+    rows = ['{"text": "Text – whole."}', '{"text": ', "[1]", '{"other": "x"}', '{"text": 5}', "[" * 10**5, "\udcff"]
     expected = [["ok"], *(["failed", e] for e in ("broken JSON", "object", "no column", "int", "broken JSON", "UTF-8"))]
     corpus.rows("broken/rows.jsonl", "\n".join(rows).encode(errors="surrogateescape"), expected)
     corpus.rows("broken/rows.csv", "id,text\n,Text.\n,a,b\n", [["ok"], ["failed", "fields"]])

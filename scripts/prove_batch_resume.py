@@ -155,12 +155,15 @@ def new_attempts(folder: Path, kind: str) -> Attempts:
 
 
 def write_documents(folder: Path, count: int, rng: random.Random) -> None:
-    """Texts of 20 to 60 random words."""
+    """Texts of 20 to 60 random words; every tenth is XML, which a process of its own reads."""
     folder.mkdir()
     vocabulary = TEXT.split()
     for number in range(count):
         words = " ".join(rng.choices(vocabulary, k=rng.randint(20, 60)))
-        (folder / f"{number:05}.txt").write_text(f"{words.capitalize()}.\n", encoding="utf-8")
+        name, text = f"{number:05}.txt", f"{words.capitalize()}.\n"
+        if number % 10 == 9:
+            name, text = f"{number:05}.xml", f"<article><body><p>{text}</p></body></article>"
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def prove(folder: Path, kills: int, documents: int, seed: int) -> dict[str, Any]:

@@ -112,6 +112,10 @@ def summarize(
         str | None,
         typer.Option("-o", "--output", help="A .jsonl, .csv or .parquet file, or a folder; or the terminal."),
     ] = None,
+    text_format: Annotated[
+        Literal["txt", "md"],
+        typer.Option("--format", help="Of the files in a folder: text, or pages of Markdown."),
+    ] = "txt",
     model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
     num_beams: Annotated[int | None, typer.Option(min=1, help="By default the model's own, as below.")] = None,
     max_summary_tokens: Annotated[int | None, typer.Option(min=1)] = None,
@@ -145,6 +149,9 @@ def summarize(
     ] = False,
     max_document_mb: Annotated[int, typer.Option(min=1, help="Refuse larger files, packed or unpacked.")] = 256,
     max_pages: Annotated[int, typer.Option(min=1, help="Refuse PDFs of more pages.")] = 5000,
+    read_timeout: Annotated[
+        int, typer.Option(min=1, help="Seconds to read one PDF, Word, EPUB, HTML or XML file, or a row of Parquet.")
+    ] = 120,
     max_documents: Annotated[int | None, typer.Option(min=1, help="Take only the first so many.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
     json_progress: Annotated[
@@ -170,10 +177,14 @@ def summarize(
         )
         from summarizer.data.readers import ReadingLimits
         from summarizer.inference.batch import BatchOptions, summarize_files
-        from summarizer.inference.sources import ReadingOptions, read_list
+        from summarizer.inference.reading import ReadingOptions
+        from summarizer.inference.sources import read_list
 
-        reading = ReadingOptions(document_column, by_section, ReadingLimits(max_document_mb * 2**20, max_pages))
-        options = BatchOptions(model, device, dtype, reading, max_documents, quiet, json_progress, settings)
+        limits = ReadingLimits(max_document_mb * 2**20, max_pages, read_timeout)
+        reading = ReadingOptions(document_column, by_section, limits)
+        options = BatchOptions(
+            model, device, dtype, reading, text_format, max_documents, quiet, json_progress, settings
+        )
         named = [*(inputs or []), *(read_list(files_from) if files_from else [])]
         report = summarize_files(named, output, options)
     except InputError as error:  # of single documents there is a record; this is about the call

@@ -1,6 +1,5 @@
 """Files in and out: records of JSONL, CSV and Parquet; writing that appears whole or not at all."""
 
-import codecs
 import csv
 import glob
 import gzip
@@ -15,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from summarizer.encodings import encoding_of_lines, marked_encoding
 
 try:
     import fcntl
@@ -68,13 +69,20 @@ def read_records(path: Path) -> Iterator[Record]:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 
-def open_text(path: Path, newline: str | None = None, errors: str = "strict") -> IO[str]:
-    """Open a text file in UTF-8, or in UTF-16 with its mark; gzipped if its name ends in .gz. Marks are dropped."""
+def open_text(path: Path) -> IO[str]:
+    """Open a text file in UTF-8, or as its mark says; gzipped if its name ends in .gz. Marks are dropped."""
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rb") as file:
-        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    encoding = "utf-16" if marked else "utf-8-sig"
-    return opened(path, "rt", encoding=encoding, newline=newline, errors=errors)  # type: ignore  # text mode gives text
+        encoding = marked_encoding(file.read(4)) or "utf-8"  # type: ignore[arg-type]  # a mode of bytes gives bytes
+    return opened(path, "rt", encoding=encoding)  # type: ignore  # text mode gives text
+
+
+def _open_rows(path: Path, newline: str | None = None) -> IO[str]:
+    """Open a file of rows in its encoding; bytes outside it become lone surrogates, which spoil their row alone."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rb") as file:
+        encoding = encoding_of_lines(file)  # type: ignore[arg-type]  # a mode of bytes gives bytes
+    return opened(path, "rt", encoding=encoding, newline=newline, errors="surrogateescape")  # type: ignore  # as above
 
 
 def _lines(file: IO[str]) -> Iterator[str]:
@@ -86,7 +94,7 @@ def _lines(file: IO[str]) -> Iterator[str]:
 
 
 def _read_jsonl(path: Path) -> Iterator[Record]:
-    with open_text(path, errors="surrogateescape") as lines:  # one bad byte spoils its own line only
+    with _open_rows(path) as lines:
         for number, line in enumerate(_lines(lines), start=1):
             if not line.strip():
                 continue
@@ -94,8 +102,8 @@ def _read_jsonl(path: Path) -> Iterator[Record]:
             if len(line) > MAX_LINE:
                 yield Record(location, {}, f"longer than a row may be ({MAX_LINE:,} characters)")
                 continue
-            if not _is_utf8(line):
-                yield Record(location, {}, "not UTF-8 text")
+            if not _is_text(line):
+                yield Record(location, {}, f"not {_encoding_of(lines)} text")
                 continue
             try:
                 columns = json.loads(line)
@@ -108,8 +116,8 @@ def _read_jsonl(path: Path) -> Iterator[Record]:
                 yield Record(location, {}, f"expected a JSON object, found {type(columns).__name__}")
 
 
-def _is_utf8(line: str) -> bool:
-    """Whether `surrogateescape` met no byte that is not UTF-8; by the codec, since lines are as long as articles."""
+def _is_text(line: str) -> bool:
+    """Whether `surrogateescape` met no byte outside the encoding; by the codec, since lines are as long as articles."""
     try:
         line.encode()
     except UnicodeEncodeError:
@@ -117,14 +125,21 @@ def _is_utf8(line: str) -> bool:
     return True
 
 
+def _encoding_of(file: IO[str]) -> str:
+    """The name of a text file's encoding, for people."""
+    return file.encoding.upper() if file.encoding.startswith("utf") else file.encoding
+
+
 def _read_csv(path: Path) -> Iterator[Record]:
     csv.field_size_limit(MAX_LINE)  # a document is longer than the default limit of 128 KiB
-    with open_text(path, newline="") as lines:
+    with _open_rows(path, newline="") as lines:
         reader = csv.DictReader(_lines(lines))
         for row in reader:
             location = f"{path}:{reader.line_num}"
             if None in row or None in row.values():
                 yield Record(location, {}, f"expected {len(reader.fieldnames or [])} fields, as in the header")
+            elif not all(map(_is_text, row.values())):
+                yield Record(location, {}, f"not {_encoding_of(lines)} text")
             else:
                 yield Record(location, dict(row))
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from summarizer import files
+from summarizer.data.text import decode_text
 from summarizer.files import (
     InputError,
     check_writable,
@@ -180,13 +181,55 @@ def test_the_hash_is_sha256(tmp_path):
     assert hash_of_file(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
+ENCODED = {
+    "cp1252": "Der Fluß stieg über die Brücke – „nie zuvor“ gesehen, sagte die Bürgermeisterin {}.",
+    "shift_jis": "港の会議は春に開かれ、新しい計画に{}回投票した。漁師たちは網を直す時間を求めた。",
+    "cp1251": "Совет собрался весной и проголосовал {} раз за новый план гавани. Рыбаки просили времени.",
+    "gb18030": "理事会在春天开会，对港口的新计划进行了{}次投票。渔民要求更多时间修补渔网。",
+    "utf-16": "Café {} 港",
+    "utf-32": "Café {} 港",
+}
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.jsonl.gz", "rows.csv.gz"])
+@pytest.mark.parametrize("encoding", ENCODED)
+def test_rows_are_read_in_the_encoding_that_text_files_are_read_in(tmp_path, encoding, name):
+    plain = [f"Line {number} is in ASCII." for number in range(40)]
+    texts = [*plain, *(ENCODED[encoding].format(number) for number in range(8))]
+    lines = [json.dumps({"text": text}, ensure_ascii=False) for text in texts]
+    content = "\n".join(lines if "jsonl" in name else ["text", *(f'"{text}"' for text in texts)]).encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert [record.columns["text"] for record in read_records(tmp_path / name)] == texts
+    assert decode_text(content).endswith(content.decode(encoding)[-40:])
+
+
+def test_a_broken_row_does_not_change_how_the_others_are_read(tmp_path):
+    good, bad = "Grüße {}".encode(), b"Gr\xfc\xdfe"
+    (tmp_path / "a.csv").write_bytes(b"text\n" + good + b"\n" + bad + b"\n" + good)
+    (tmp_path / "b.jsonl").write_bytes(b'{"text": "%s"}\n{"text": "%s"}\n{"text": "%s"}' % (good, bad, good))
+    for name in ("a.csv", "b.jsonl"):
+        records = list(read_records(tmp_path / name))
+        assert [record.columns.get("text") for record in records] == ["Grüße {}", None, "Grüße {}"]
+        assert records[1].error == "not UTF-8 text"
+    japanese = ENCODED["shift_jis"].encode("shift_jis")
+    (tmp_path / "c.csv").write_bytes(b"text\n" + (japanese + b"\n") * 999 + b"\x81 \n" + japanese)
+    records = list(read_records(tmp_path / "c.csv"))
+    assert [record.error for record in records] == [*[None] * 999, "not cp932 text", None]
+
+
+def test_rows_that_are_no_text_are_told_so(tmp_path):
+    (tmp_path / "a.csv").write_bytes("text\nGrüße\n".encode("utf-16-le"))
+    with pytest.raises(InputError, match=r"a.csv: cannot be read: zero bytes.*UTF-16 without its mark"):
+        list(read_records(tmp_path / "a.csv"))
+
+
 def test_a_line_that_cannot_be_read_spoils_only_itself(tmp_path):
     nested = b"[" * 100_000 + b"]" * 100_000
     digits = b"9" * 5000
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"a": 1}\n{"a": "\xff"}\n{"a": ' + nested + b'}\n{"a": ' + digits + b'}\n{"a": 2}\n')
+    path.write_bytes(b'{"a": "\xc3\xa9"}\n{"a": "\xff"}\n{"a": ' + nested + b'}\n{"a": ' + digits + b'}\n{"a": 2}\n')
     records = list(read_records(path))
-    assert [record.columns for record in records] == [{"a": 1}, {}, {}, {}, {"a": 2}]
+    assert [record.columns for record in records] == [{"a": "é"}, {}, {}, {}, {"a": 2}]
     assert [record.error is None for record in records] == [True, False, False, False, True]
     assert records[1].error == "not UTF-8 text"
 

@@ -23,7 +23,8 @@ _TEXT_SUFFIXES = (".txt", ".text", *_MARKDOWN_SUFFIXES)
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _XML_SUFFIXES = (".xml", ".nxml")
 _PACKED_SUFFIXES = (".pdf", ".docx", ".epub")
-DOCUMENT_SUFFIXES = _TEXT_SUFFIXES + _HTML_SUFFIXES + _XML_SUFFIXES + _PACKED_SUFFIXES
+PARSED_SUFFIXES = _HTML_SUFFIXES + _XML_SUFFIXES + _PACKED_SUFFIXES  # by libraries, which a file may bring down
+DOCUMENT_SUFFIXES = _TEXT_SUFFIXES + PARSED_SUFFIXES
 _SAVE_AS = {".doc": ".docx", ".docm": ".docx", ".rtf": ".docx", ".odt": ".docx", ".json": ".jsonl"}
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # which no text holds; logs hold \x1b
 
@@ -34,6 +35,7 @@ class ReadingLimits:
 
     max_bytes: int = 256 * 2**20  # of a file, and again of what is packed in it
     max_pages: int = 5_000  # of a PDF
+    max_seconds: int = 120  # of a document that needs a parser, or a row of Parquet; see inference.reader_process
 
 
 def document_format(path: Path) -> str | None:

@@ -3,39 +3,34 @@
 import itertools
 import math
 import platform
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from summarizer import __version__
 from summarizer.data.text import clean_text
-from summarizer.files import InputError, hash_of_file, remove_asides_below, write_json
+from summarizer.files import InputError, hash_of_file, write_json
 from summarizer.inference.limits import memory_per_token
-from summarizer.inference.names import RECORDS
-from summarizer.inference.output import FolderSink, RecordSink, Sink, StdoutSink, run_description
-from summarizer.inference.processes import HelperSink, Processes
-from summarizer.inference.records import RECORD_FILES, SummaryRecord, bare_summary, titled_summary
+from summarizer.inference.names import TextFormat
+from summarizer.inference.output import Output, Sink, open_sink
+from summarizer.inference.processes import Processes
+from summarizer.inference.reader_process import DocumentReader
+from summarizer.inference.reading import InputDocument, ReadingOptions, count_documents
+from summarizer.inference.record_file import run_description
+from summarizer.inference.records import SummaryRecord
 from summarizer.inference.settings import Summary, SummarySettings
-from summarizer.inference.sources import (
-    InputDocument,
-    Inputs,
-    ReadingOptions,
-    count_documents,
-    find_inputs,
-    read_inputs,
-)
+from summarizer.inference.sources import Inputs, find_inputs
 from summarizer.inference.summarizer import Summarizer, resolve_model
 from summarizer.memory import keep_freed_memory
 from summarizer.progress import WorkProgress
 
-_NOT_FOLDERS = (".json", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
 _SHOWN_FAILURES = 5
 _CHARACTERS_PER_TOKEN = 4  # about, in English
 
@@ -48,6 +43,7 @@ class BatchOptions:
     device: str = "auto"
     dtype: str = "auto"
     reading: ReadingOptions = field(default_factory=ReadingOptions)
+    text_format: TextFormat = "txt"  # of the files in a folder
     max_documents: int | None = None  # the first so many; None: all
     quiet: bool = False
     json_progress: bool = False  # lines of JSON on stderr in the place of those for people
@@ -99,11 +95,11 @@ def summarize_files(
     started = time.monotonic()
     processes = Processes.from_environment()
     keep_freed_memory()
-    records_path = _records_path(output)
-    found = find_inputs(inputs, Path(output) if output else None)
+    destination = Output.named(output, options.text_format)
+    found = find_inputs(inputs, destination.folder or destination.records)
     report = BatchReport()
     total = _count(found, options)
-    if processes.count > 1 and records_path is None:
+    if processes.count > 1 and destination.records is None:
         raise InputError("several processes cannot share the terminal; name an output with -o")
     quiet = options.quiet or processes.rank > 0
     with WorkProgress(
@@ -113,7 +109,7 @@ def summarize_files(
         _announce(found, summarizer, options, progress.say)
         summarizer.batches((), options.settings)  # says what does not fit the model before anything is written
         made_with = _made_with(summarizer, options)
-        sink = _open_sink(output, records_path, made_with, found.is_one_document, processes, progress.say)
+        sink = open_sink(destination, made_with, found.is_one_document, processes, progress.say)
 
         def done(records: list[SummaryRecord], resumed: bool = False) -> None:
             for record in records:
@@ -121,19 +117,22 @@ def summarize_files(
             progress.advance(len(records), 0 if resumed else sum(record.source_tokens for record in records))
 
         try:
-            documents = itertools.islice(read_inputs(found, options.reading), options.max_documents)
+            reader = DocumentReader(found, options.reading)
+            documents = itertools.islice(reader, options.max_documents)
             documents = _announcing_long_ones(documents, summarizer.model, options.settings, progress.say)
-            _summarize_all(documents, summarizer, options.settings, sink, processes, done)
+            summarize = partial(summarizer.batches, settings=options.settings, ahead=True)
+            _summarize_all(documents, reader, summarize, sink, processes, done)
             sink.flush()
             processes.wait()
             done(sink.finish())
-            if records_path and not processes.rank:
-                write_json(run_description(records_path), {**made_with, **_result(summarizer, inputs, report, started)})
+            if destination.records and not processes.rank:
+                result = _result(summarizer, inputs, report, started)
+                write_json(run_description(destination.records), {**made_with, **result})
             sink.clear()
             progress.event("end", **report.counts, resumed=report.resumed, failures=report.failures)
         except BaseException:
-            if records_path:
-                progress.say(f"the same command goes on from {records_path}.part")
+            if destination.records:
+                progress.say(f"the same command goes on from {destination.records}.part")
             raise
         finally:
             sink.close()
@@ -142,13 +141,13 @@ def summarize_files(
 
 def _summarize_all(
     documents: Iterable[InputDocument],
-    summarizer: Summarizer,
-    settings: SummarySettings,
+    reader: DocumentReader,
+    summarize: Callable[[Iterable[str]], Generator[list[tuple[int, Summary]], None, None]],
     sink: Sink,
     processes: Processes,
     done: Callable[..., None],
 ) -> None:
-    """Bring each document's record into `sink`, and tell `done` when they are there."""
+    """Bring each document's record into `sink`, and tell `done` when they are there; `reader` is closed in the end."""
     pending: dict[int, tuple[int, InputDocument]] = {}  # position among the texts → position in the input
     sharing = threading.Lock()  # of all that texts() has in common with the loop: it runs in a thread of its own
 
@@ -172,7 +171,7 @@ def _summarize_all(
             number += 1
             yield document.text
 
-    with closing(summarizer.batches(texts(), settings, ahead=True)) as batches:
+    with closing(summarize(texts())) as batches, reader:  # closed first, so that no thread still waits for it
         for batch in batches:
             with sharing:
                 records = []
@@ -229,47 +228,6 @@ def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
         seconds=round(summary.seconds, 3),
         candidates=list(summary.candidates) or None,
     )
-
-
-def _records_path(output: str | None) -> Path | None:
-    """The file of records that `output` asks for: itself, or summaries.jsonl in the folder it names."""
-    if output is None:
-        return None
-    path = Path(output)
-    if path.is_dir():
-        return path / RECORDS
-    if path.suffix.lower() in RECORD_FILES:
-        return path
-    if path.exists() or path.suffix.lower() in _NOT_FOLDERS:
-        raise InputError(f"{output}: the output must be a folder or end in {', '.join(RECORD_FILES)}")
-    return path / RECORDS
-
-
-def _open_sink(
-    output: str | None,
-    records_path: Path | None,
-    made_with: dict[str, Any],
-    is_one: bool,
-    processes: Processes,
-    say: Callable[[str], None],
-) -> Sink:
-    if output is None or records_path is None:
-        several = titled_summary if sys.stdout.isatty() else SummaryRecord.to_json
-        return StdoutSink(bare_summary if is_one else several)
-    try:
-        if processes.rank:
-            processes.wait()  # for the first to open the output
-            records = HelperSink(records_path, processes.rank)
-        else:
-            records = RecordSink(records_path, made_with, say)
-            processes.wait()
-        if records_path == Path(output):
-            return records
-        if not processes.rank:
-            remove_asides_below(Path(output))
-        return FolderSink(Path(output), records)
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
 
 
 def _made_with(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:

@@ -1,21 +1,27 @@
-"""Where summaries go: a file of records that survives interruptions, a folder of text files, or the terminal."""
+"""Where summaries go: a file of records, a folder of text files beside one, or the terminal."""
 
-import glob
-import hashlib
-import json
-import os
 import sys
-from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from summarizer.files import InputError, lock_file, remove_asides, write_json, write_whole
-from summarizer.inference.names import TextNames
-from summarizer.inference.records import SummaryRecord, write_records
-from summarizer.inference.sources import InputDocument
+from summarizer.files import InputError, remove_asides_below, write_whole
+from summarizer.inference.names import RECORDS, TextFormat, TextNames
+from summarizer.inference.processes import Processes
+from summarizer.inference.reading import InputDocument
+from summarizer.inference.record_file import HelperSink, RecordSink
+from summarizer.inference.records import (
+    RECORD_FILES,
+    SummaryRecord,
+    bare_summary,
+    encoded,
+    markdown_page,
+    titled_summary,
+)
+
+_NOT_FOLDERS = (".json", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
 
 
 class Sink(Protocol):
@@ -50,155 +56,14 @@ class Sink(Protocol):
         ...
 
 
-class RecordSink:
-    """Writes `path` (.jsonl, .csv or .parquet) in the order of the input, whole, when all is done.
-
-    Until then records gather in `path`.part, each there, also after a power cut, once `flush` has returned.
-
-    A run with the same `settings` (any JSON) goes on from there: a document with the same id, path and text is not
-    summarized again unless it failed. One of other settings, or a finished `path`, is begun anew, and `say` is told.
-    Raises InputError when another process is writing `path`.
-    """
-
-    def __init__(self, path: Path, settings: Mapping[str, Any], say: Callable[[str], None] = lambda _: None) -> None:
-        self.path = path
-        self.part = path.with_name(f"{path.name}.part")
-        self._header = path.with_name(f"{path.name}.part.json")
-        self._offsets = array("q")  # of each position's line in .part; −1: not yet written
-        self._finished: dict[str, int] = {}  # a document's key → offset of its line
-        self._awaited: dict[int, str] = {}  # position → key, of documents that other processes summarize
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise InputError(f"{path}: is a folder")
-        self.part.touch()
-        self._file = self.part.open("r+b")
-        try:
-            lock_file(self._file)
-        except BlockingIOError:
-            self._file.close()
-            raise InputError(f"{path}: another run is writing it; wait for its end or choose another -o") from None
-        for own in (path, self._header, run_description(path)):
-            remove_asides(own)
-        started = self._file.seek(0, os.SEEK_END) > 0 or bool(self._helpers())
-        if started and self._read_header() == settings:
-            self._read_part()
-            self._take_over()
-            self._read_part()
-        else:
-            if started:
-                say(f"{self.part} was left by a run with another model or other settings; begun anew")
-            elif path.exists():
-                say(f"{path} is finished already; made anew")
-            for part in self._helpers():
-                part.unlink()
-            self._file.truncate(0)
-            write_json(self._header, settings)
-            self._end = 0
-
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """The record that an interrupted run left for this document."""
-        offset = self._finished.get(key_of(document))
-        if offset is None:
-            return None
-        self._place(position, offset)
-        return self._read(offset)
-
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
-        """Append a record to .part."""
-        self._place(position, self._append(entry_line(key_of(document), record)))
-        return record
-
-    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """Another process's document: its record from an interrupted run, or it is awaited."""
-        record = self.earlier(position, document)
-        if record is None:
-            self._awaited[position] = key_of(document)
-        return record
-
-    def flush(self) -> None:
-        """Bring what was written on disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def finish(self) -> list[SummaryRecord]:
-        """Write `path` from .part, in order, and from the parts of other processes, whose records are returned."""
-        others = self._take_over()
-        for position, key in self._awaited.items():
-            if key not in others:
-                raise InputError(f"{self.path}: a process ended without its summaries; the same command goes on")
-            self._place(position, others[key])
-        self._file.flush()
-        write_records(self.path, map(self._read, self._offsets))
-        return [self._read(self._offsets[position]) for position in self._awaited]
-
-    def clear(self) -> None:
-        """Remove .part, and then what tells its settings: without them it would count as another run's."""
-        self._file.close()
-        self.part.unlink(missing_ok=True)
-        self._header.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Close .part, keeping it."""
-        self._file.close()
-
-    def _place(self, position: int, offset: int) -> None:
-        self._offsets.extend([-1] * (position + 1 - len(self._offsets)))
-        self._offsets[position] = offset
-
-    def _read(self, offset: int) -> SummaryRecord:
-        self._file.seek(offset)
-        return SummaryRecord(**json.loads(self._file.readline())["record"])
-
-    def _read_header(self) -> Any:
-        try:
-            return json.loads(self._header.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-
-    def _read_part(self) -> None:
-        """Take over the complete lines of .part and cut off a last one that was not finished."""
-        end = 0
-        self._file.seek(0)
-        for line in self._file:
-            if (entry := read_entry(line)) is None:
-                break
-            key, record = entry
-            if record.status != "failed":
-                self._finished[key] = end
-            end += len(line)
-        self._file.truncate(end)
-        self._end = end
-
-    def _append(self, line: bytes) -> int:
-        """Where in .part the line now stands."""
-        start = self._file.seek(self._end)
-        self._file.write(line)
-        self._end += len(line)
-        return start
-
-    def _helpers(self) -> list[Path]:
-        return sorted(self.path.parent.glob(f"{glob.escape(self.part.name)}-[0-9]*"))
-
-    def _take_over(self) -> dict[str, int]:
-        """Append to .part what other processes wrote, and remove their files; returns where each key's line stands."""
-        found: dict[str, int] = {}
-        for part in self._helpers():
-            with part.open("rb") as lines:
-                for line in lines:
-                    if (entry := read_entry(line)) is not None:
-                        found[entry[0]] = self._append(line)
-            self.flush()
-            part.unlink()
-        return found
-
-
 class FolderSink:
-    """Writes a text file for each document, mirroring the input tree, and gives the records to another sink."""
+    """Writes a text or Markdown file a document, mirroring the input tree, and gives the records to another sink."""
 
-    def __init__(self, folder: Path, records: Sink) -> None:
+    def __init__(self, folder: Path, records: Sink, text_format: TextFormat = "txt") -> None:
         self._folder = folder
         self._records = records
-        self._names = TextNames()
+        self._names = TextNames(text_format)
+        self._show = markdown_page if text_format == "md" else bare_summary
         self._name_at: dict[int, str] = {}  # of each position's text file
 
     def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
@@ -224,8 +89,9 @@ class FolderSink:
                 path.unlink()  # of an earlier run, when the document was another
             return record
         try:
+            text = self._show(record)
             with write_whole(path) as file:
-                file.write(record.summary + "\n" if record.summary else "")
+                file.write(f"{text}\n" if text else "")
         except OSError as error:
             return replace(record, status="failed", summary=None, error=f"its text file cannot be written: {error}")
         return record
@@ -269,7 +135,7 @@ class StdoutSink:
                 encoding = sys.stdout.encoding or "utf-8"
                 print(text.encode(encoding, "replace").decode(encoding))
             elif text:
-                sys.stdout.buffer.write(_bytes(text) + b"\n")
+                sys.stdout.buffer.write(encoded(text) + b"\n")
         return record
 
     def flush(self) -> None:
@@ -288,30 +154,45 @@ class StdoutSink:
     clear = close = flush
 
 
-def run_description(path: Path) -> Path:
-    """The file beside the records `path` that tells how they were made."""
-    return path.with_name(f"{path.stem}.run.json")
+@dataclass(frozen=True)
+class Output:
+    """A file of records, a folder with one and a text file a document, or the terminal."""
+
+    records: Path | None = None
+    folder: Path | None = None  # with the text files
+    text_format: TextFormat = "txt"
+
+    @classmethod
+    def named(cls, name: str | None, text_format: TextFormat = "txt") -> "Output":
+        """The output of that name: a folder, unless its suffix says otherwise. Raises InputError."""
+        path = None if name is None else Path(name)
+        if path is not None and (path.is_dir() or path.suffix.lower() not in RECORD_FILES):
+            if not path.is_dir() and (path.exists() or path.suffix.lower() in _NOT_FOLDERS):
+                raise InputError(f"{name}: the output must be a folder or end in {', '.join(RECORD_FILES)}")
+            return cls(path / RECORDS, path, text_format)
+        if text_format != "txt":
+            raise InputError(f"format {text_format} is that of files in a folder; name one with -o")
+        return cls(path)
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="backslashreplace")  # as write_whole does; it is also how JSON escapes a lone surrogate
-
-
-def entry_line(key: str, record: SummaryRecord) -> bytes:
-    """A line of a .part file."""
-    return _bytes(json.dumps({"key": key, "record": vars(record)}, ensure_ascii=False)) + b"\n"
-
-
-def read_entry(line: bytes) -> tuple[str, SummaryRecord] | None:
-    """Key and record of a line of a .part file; None for one that is not whole."""
+def open_sink(
+    output: Output, made_with: dict[str, Any], is_one: bool, processes: Processes, say: Callable[[str], None]
+) -> Sink:
+    """The sink for this output; on the terminal `is_one` document is shown bare. Raises InputError."""
+    if output.records is None:
+        several = titled_summary if sys.stdout.isatty() else SummaryRecord.to_json
+        return StdoutSink(bare_summary if is_one else several)
     try:
-        entry = json.loads(line)
-        return (entry["key"], SummaryRecord(**entry["record"])) if line.endswith(b"\n") else None
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-def key_of(document: InputDocument) -> str:
-    """Stands for a document's name and content."""
-    content = json.dumps([document.id, document.path, document.title, document.text])
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
+        if processes.rank:
+            processes.wait()  # for the first to open the output
+            records = HelperSink(output.records, processes.rank)
+        else:
+            records = RecordSink(output.records, made_with, say)
+            processes.wait()
+        if output.folder is None:
+            return records
+        if not processes.rank:
+            remove_asides_below(output.folder)
+        return FolderSink(output.folder, records, output.text_format)
+    except OSError as error:
+        raise InputError(f"{output.folder or output.records}: cannot be written: {error.strerror or error}") from error

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import islice
@@ -14,6 +15,8 @@ from summarizer.files import write_whole
 
 RECORD_FILES = (".jsonl", ".csv", ".parquet")
 _ROWS_AT_ONCE = 1024  # of Parquet
+_MARKUP = re.compile(r"[\\`*_\[\]<>#|~&$]")
+_BEFORE_LIST_MARK = re.compile(r"\A(?:\d+(?=[.)](?: |\Z))|(?=[-+]))")
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,22 @@ def bare_summary(record: SummaryRecord) -> str:
 def titled_summary(record: SummaryRecord) -> str:
     """A summary among others, for people."""
     return f"== {clean_text(record.id)} ==\n{record.summary or f'({record.status})'}\n"
+
+
+def markdown_page(record: SummaryRecord) -> str:
+    """A summary as a page: the document's title (its id where it has none), a paragraph a line, and its file."""
+    title, path = (clean_text(text).replace("\n", " ") for text in (record.title or record.id, record.path))
+    fence = "`" * (1 + max(map(len, re.findall("`+", path)), default=0))
+    source = f"Source: {fence}{path}{fence}" if len(fence) == 1 else f"Source: {fence} {path} {fence}"
+    lines = clean_text(record.summary or "").splitlines()
+    return "\n\n".join([f"# {_literal(title)}", *map(_literal, lines), source])
+
+
+def _literal(line: str) -> str:
+    """A line of which Markdown takes nothing for markup."""
+    return _BEFORE_LIST_MARK.sub(r"\g<0>\\", _MARKUP.sub(r"\\\g<0>", line))
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8, as write_whole writes it: a lone surrogate as JSON escapes it."""
+    return text.encode(errors="backslashreplace")

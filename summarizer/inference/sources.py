@@ -1,16 +1,14 @@
-"""What the user named on the command line as a stream of documents. No torch here."""
+"""What the user named on the command line as files to read. No torch here."""
 
 import glob
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from summarizer.columns import DOCUMENT_COLUMNS, encodable, find_column, id_of, text_of, title_of
-from summarizer.data.readers import ReadingLimits, document_format, read_document
-from summarizer.data.text import clean_text, decode_text
-from summarizer.files import InputError, Record, read_records, record_format
+from summarizer.data.readers import document_format
+from summarizer.data.text import decode_text
+from summarizer.files import InputError, record_format
 
 STDIN = "-"
 
@@ -24,32 +22,12 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
-class ReadingOptions:
-    """How documents are read out of files."""
-
-    document_column: str | None = None  # of .jsonl, .csv and .parquet; None: found among the usual names
-    by_section: bool = False  # after each document also its sections or chapters, where its format marks them
-    limits: ReadingLimits = field(default_factory=ReadingLimits)
-
-
-@dataclass(frozen=True)
 class Inputs:
     """The files to read, in order; the files and folders that were passed over, and whether one document was meant."""
 
     files: tuple[SourceFile, ...]
     skipped: tuple[Path, ...]
     is_one_document: bool
-
-
-@dataclass(frozen=True)
-class InputDocument:
-    """A document to summarize, or the reason why it cannot be read. `id` is unique among all."""
-
-    id: str
-    path: str
-    text: str = ""
-    error: str | None = None
-    title: str | None = None
 
 
 def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
@@ -84,40 +62,6 @@ def read_list(path: Path) -> list[str]:
     except (OSError, InputError) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     return [line for line in lines if line.strip()]
-
-
-def read_inputs(inputs: Inputs, options: ReadingOptions | None = None) -> Iterator[InputDocument]:
-    """Stream the documents of all files in order; what cannot be read is a document with an error."""
-    times: dict[str, int] = {}  # each name has come
-    for file in inputs.files:
-        for document in _documents(file, options or ReadingOptions()):
-            own = name = encodable(document.id)
-            while name in times:
-                times[own] += 1
-                name = f"{own}#{times[own]}"
-            times[name] = 1
-            error = None if document.error is None else encodable(document.error)
-            yield replace(document, id=name, path=encodable(document.path), error=error)
-
-
-def count_documents(inputs: Inputs, options: ReadingOptions | None = None) -> int | None:
-    """How many documents there will be, where that can be told without reading everything twice; None elsewhere."""
-    if options is not None and options.by_section:
-        return None
-    total = 0
-    for file in inputs.files:
-        kind = record_format(file.path)
-        if kind is None:
-            total += 1
-            continue
-        if file.path.suffix.lower() != ".jsonl":
-            return None
-        try:
-            with file.path.open("rb") as lines:
-                total += sum(not line.isspace() for line in lines)
-        except OSError:  # said when it is read
-            total += 1
-    return total
 
 
 def _is_output(path: Path, output: Path | None) -> bool:
@@ -179,39 +123,3 @@ def _files_in(
             yield SourceFile(path, path.relative_to(base).as_posix())
         else:
             skipped.append(path)
-
-
-def _documents(file: SourceFile, options: ReadingOptions) -> Iterator[InputDocument]:
-    path = str(file.path)
-    try:
-        if path == STDIN:
-            yield InputDocument(file.id, path, clean_text(decode_text(sys.stdin.buffer.read())))
-        elif record_format(file.path):
-            yield from _of_records(file, read_records(file.path), options.document_column)
-        else:
-            document = read_document(file.path, options.limits)
-            yield InputDocument(file.id, path, document.text, title=document.title)
-            for number, section in enumerate(document.sections if options.by_section else (), start=1):
-                yield InputDocument(f"{file.id}/{number}", path, section.text, title=section.title)
-    except Exception as error:  # whatever a library raises over a file concerns that file only
-        kind = "" if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: "
-        yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
-
-
-def _of_records(file: SourceFile, records: Iterable[Record], document_column: str | None) -> Iterator[InputDocument]:
-    for number, record in enumerate(records, start=1):
-        name = id_of(record) or f"{file.id}:{number}"
-        if record.error is not None:
-            yield InputDocument(name, str(file.path), error=record.error)
-            continue
-        try:
-            column = find_column(record, document_column, DOCUMENT_COLUMNS, "--document-column")
-        except InputError as error:
-            yield InputDocument(name, str(file.path), error=str(error).removeprefix(f"{record.location}: "))
-            continue
-        try:
-            yield InputDocument(
-                name, str(file.path), clean_text(text_of(record.columns[column])), title=title_of(record)
-            )
-        except ValueError as error:
-            yield InputDocument(name, str(file.path), error=f"column {column} {error}")

@@ -19,8 +19,10 @@ from summarizer.inference import batch
 from summarizer.inference import summarizer as summarizer_module
 from summarizer.inference.batch import BatchOptions, summarize_files
 from summarizer.inference.limits import memory_per_token
+from summarizer.inference.reading import InputDocument, ReadingOptions
+from summarizer.inference.record_file import RecordSink
+from summarizer.inference.records import SummaryRecord, markdown_page
 from summarizer.inference.settings import SummarySettings
-from summarizer.inference.sources import InputDocument, ReadingOptions
 from summarizer.inference.summarizer import Summarizer, choose_device, choose_dtype, resolve_model
 
 KEYS = [
@@ -94,6 +96,18 @@ def test_a_folder_mirrors_the_input_and_holds_all_records(papers, options):
     assert Path("out/empty.md.txt").read_text() == ""
 
 
+def test_markdown_pages_are_written_into_a_folder_and_nowhere_else(papers, model_folder, capsys):
+    common = ["papers/0.txt", "papers/broken.pdf", "-m", model_folder, "--dtype", "float32", "--format", "md"]
+    assert run(*common, "-o", "out") == 1
+    (found, broken) = records("out/summaries.jsonl")
+    assert Path("out/0.txt.md").read_text() == markdown_page(SummaryRecord(**found)) + "\n"
+    assert broken["status"] == "failed"
+    assert sorted(path.name for path in Path("out").iterdir()) == ["0.txt.md", "summaries.jsonl", "summaries.run.json"]
+    for output in ([], ["-o", "out.jsonl"]):
+        assert run(*common, *output) == 2
+        assert "format md is that of files in a folder" in capsys.readouterr().err
+
+
 def test_ids_from_a_file_never_lead_out_of_the_folder(papers, options, documents):
     rows = [{"id": "../../evil", "text": documents[0]}, {"id": "/evil", "text": documents[1]}, {"id": "a", "text": "a"}]
     Path("rows.jsonl").write_text("\n".join(json.dumps(row) for row in [*rows, rows[2]]))
@@ -135,7 +149,7 @@ def test_an_interrupted_run_goes_on_where_it_was(papers, options, monkeypatch, o
 def test_a_changed_document_or_setting_is_summarized_anew(papers, options, monkeypatch):
     def interrupted_before_the_end():
         with monkeypatch.context() as patch:
-            patch.setattr(batch.RecordSink, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt()))
+            patch.setattr(RecordSink, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt()))
             with pytest.raises(KeyboardInterrupt):
                 summarize_files(["papers"], "out.jsonl", options)
 

@@ -1,15 +1,20 @@
 import json
+import re
+from dataclasses import replace
+from html import unescape
 from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from summarizer.files import InputError
 from summarizer.inference.names import TextNames
-from summarizer.inference.output import FolderSink, RecordSink
-from summarizer.inference.records import SummaryRecord, titled_summary
-from summarizer.inference.sources import InputDocument
+from summarizer.inference.output import FolderSink
+from summarizer.inference.reading import InputDocument
+from summarizer.inference.record_file import RecordSink
+from summarizer.inference.records import SummaryRecord, markdown_page, titled_summary
 
 
 def record(name, status="ok"):
@@ -41,6 +46,13 @@ def test_text_files_mirror_the_names_of_their_documents():
         "document.txt", f"{'x' * 180}.txt",
     ]  # fmt: skip
     assert [names.of(name) for name in ids] == expected
+
+
+def test_markdown_files_are_called_by_their_format():
+    names = TextNames("md")
+    assert [names.of(name) for name in ("a.txt", "a.md", "sub/a.pdf", "a.md/1")] == [
+        "a.txt.md", "a.md", "sub/a.pdf.md", "a.md_1.md",
+    ]  # fmt: skip
 
 
 def test_records_come_out_in_the_order_of_the_input_and_no_part_is_left(tmp_path):
@@ -124,6 +136,28 @@ def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
     assert [(each.status, each.summary) for each in written] == [("failed", None), ("ok", "Summary of b")]
     assert "a.txt" in str(written[0].error)
     assert (tmp_path / "b.txt").read_text() == "Summary of b\n"
+
+
+def test_a_folder_of_markdown_mirrors_the_input(tmp_path):
+    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}), "md")
+    document = InputDocument("sub/a.pdf", "in/sub/a.pdf", "Text", title="A title")
+    assert sink.earlier(0, document) is None
+    sink.write(0, document, replace(record("sub/a.pdf"), path="in/sub/a.pdf", title="A title"))
+    page = (tmp_path / "sub/a.pdf.md").read_text()
+    assert page == "# A title\n\nSummary of sub/a.pdf\n\nSource: `in/sub/a.pdf`\n"
+    sink.close()
+
+
+def test_a_page_says_what_the_record_says_whatever_markdown_makes_of_signs():
+    starts = "12.5 12-fold\n+ 7) 3. six\n2)\n---"
+    text = "1. *One* [two](x) <b>three</b> `four` C# & &amp; $5\n- five_six_\n# seven\neight ~~nine~~ a|b \\ end"
+    page = markdown_page(
+        replace(record("x"), summary=f"{text}\n{starts}", title="# A *title* _of_ <i>signs</i> #", path="a`b.txt")
+    )
+    html = MarkdownIt("commonmark").render(page)
+    seen = [unescape(line) for line in re.findall(r"(?s)<(?:p|h1)>(.*?)</(?:p|h1)>", html)]
+    assert seen == ["# A *title* _of_ <i>signs</i> #", *f"{text}\n{starts}".split("\n"), "Source: <code>a`b.txt</code>"]
+    assert markdown_page(record("a.txt", "failed")) == "# a.txt\n\nSource: `a.txt`"
 
 
 def test_what_is_begun_anew_is_said(tmp_path):

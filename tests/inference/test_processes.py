@@ -10,10 +10,10 @@ import pytest
 
 from summarizer.files import InputError
 from summarizer.inference.batch import summarize_files
-from summarizer.inference.output import RecordSink
-from summarizer.inference.processes import HelperSink, Processes
+from summarizer.inference.processes import Processes
+from summarizer.inference.reading import InputDocument
+from summarizer.inference.record_file import HelperSink, RecordSink
 from summarizer.inference.records import SummaryRecord
-from summarizer.inference.sources import InputDocument
 
 REPOSITORY = Path(__file__).parents[2]
 DOCUMENTS = [InputDocument(name, name, f"Text of {name}") for name in "abcd"]

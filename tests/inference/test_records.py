@@ -3,9 +3,9 @@ import csv
 import pyarrow.parquet as pq
 import pytest
 
-from summarizer.inference.output import RecordSink
+from summarizer.inference.reading import InputDocument
+from summarizer.inference.record_file import RecordSink
 from summarizer.inference.records import SummaryRecord
-from summarizer.inference.sources import InputDocument
 
 RECORDS = [
     SummaryRecord("a", "a.txt", "A, “title”", "ok", "Two\nlines.", None, 9, 1, 3, 0.25),

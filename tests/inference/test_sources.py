@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from summarizer.files import InputError
-from summarizer.inference import sources
-from summarizer.inference.sources import ReadingOptions, count_documents, find_inputs, read_inputs, read_list
+from summarizer.inference import reading
+from summarizer.inference.reader_process import read_inputs
+from summarizer.inference.reading import ReadingOptions, count_documents
+from summarizer.inference.sources import find_inputs, read_list
 
 
 @pytest.fixture
@@ -144,7 +146,7 @@ def test_whatever_reading_a_file_raises_concerns_that_file_only(folder, monkeypa
     def fail(path, limits):
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(sources, "read_document", fail)
+    monkeypatch.setattr(reading, "read_document", fail)
     documents = list(read_inputs(find_inputs(["papers/a.md", "papers/sub/rows.jsonl"], None)))
     assert [document.error for document in documents] == ["RecursionError: too deep", None, None]
 

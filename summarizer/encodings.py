@@ -1,0 +1,90 @@
+"""In which encoding text is: by its mark, UTF-8, Western, or as detected."""
+
+import codecs
+import re
+from typing import IO
+
+_MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")  # never in text, common in other files
+_CHUNK = 2**20
+_SAMPLE = 2**16  # bytes of which an encoding is guessed
+
+
+def marked_encoding(content: bytes) -> str | None:
+    """The encoding whose byte-order mark `content` starts with."""
+    return next((encoding for mark, encoding in _MARKS if content.startswith(mark)), None)
+
+
+def refuse_zeros(content: bytes) -> None:
+    """Raise ValueError where zero bytes are too many for text without a mark; a stray one is only dropped."""
+    if content.count(0) > len(content) / 20:
+        raise ValueError("zero bytes, as in no text; if it is UTF-16 without its mark, save it as UTF-8")
+
+
+def guess_encoding(content: bytes) -> str | None:
+    """The encoding of text that is not UTF-8: cp1252 where that reads well, or as detected; None if none fits."""
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        text = None
+    if text is not None and _looks_western(text):
+        return "cp1252"
+    try:
+        from charset_normalizer import from_bytes  # comes with the libraries that read web pages
+    except ImportError:
+        return None
+    if _CONTROLS.search(content.decode("latin-1")):
+        return None
+    best = from_bytes(content).best()
+    return None if best is None else best.encoding
+
+
+def encoding_of_lines(file: IO[bytes]) -> str:
+    """The encoding of a file of lines, read as far as its first ones that are not ASCII tell it.
+
+    UTF-8 if half of those are, so that a broken line does not change what the others mean, or if nothing else fits.
+    Raises ValueError for what is no text.
+    """
+    chunk = file.read(_CHUNK)
+    if marked := marked_encoding(chunk):
+        return marked
+    refuse_zeros(chunk)
+    while chunk and chunk.isascii():
+        chunk = file.read(_CHUNK)
+    lines = (chunk + file.read(_CHUNK)).splitlines(keepends=True)
+    if len(lines) > 1 and file.read(1):
+        lines.pop()  # cut off, perhaps within a character
+    lines = [line for line in lines if not line.isascii()]
+    if 2 * sum(map(_is_utf8, lines)) >= len(lines):
+        return "utf-8"
+    sample = b""
+    for line in lines:
+        if len(sample) < _SAMPLE:
+            sample += line
+    return guess_encoding(sample) or "utf-8"
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(line)  # a character that is cut off at the end may be one
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _looks_western(text: str) -> bool:
+    """Whether text decoded as cp1252 reads well: no controls or signs inside words, no three special letters in a row.
+
+    Other alphabets, which share their bytes with Western accented letters, make whole words of those.
+    """
+    return not (
+        _CONTROLS.search(text)
+        or re.search(r"[A-Za-z][¡£¤¥¦§¨©¬®±²³µ¶¸¹¼½¾¿×÷][A-Za-z]", text)
+        or re.search(r"[À-ÖØ-öø-ÿŒœŠšŽžŸƒ]{3}", text)
+    )
