@@ -85,15 +85,14 @@ class Classification:
 
     def predict(self, model: Any, data: PreparedData, accelerator: Accelerator) -> Iterator[tuple[int, int]]:
         """(Index of a document, number of its class by the model) for this process's share of the documents."""
-        bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
-        bare.eval()
+        model.eval()
         tokens_per_batch = self.config.training.tokens_per_batch
         for batch, tensors in share_in_batches(data, tokens_per_batch, accelerator, self.tokenizer.pad_token_id):
             del tensors["labels"]
             with torch.no_grad(), accelerator.autocast():
-                logits = bare(**tensors).logits
+                logits = model(**tensors).logits
             yield from zip(batch, logits.argmax(dim=-1).tolist(), strict=True)
-        bare.train()
+        model.train()
 
     def _pretrained(self, names: dict[str, Any]) -> Any:
         if self.config.model:

@@ -9,18 +9,25 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
-from accelerate.utils import DistributedType, InitProcessGroupKwargs, LoggerType
+from accelerate.utils import InitProcessGroupKwargs, LoggerType
 
 from summarizer.config import TrainingConfig
 from summarizer.files import InputError, lock_file
 from summarizer.inference.summarizer import choose_device, choose_dtype
+from summarizer.training.engine import fsdp_settings
 
-SHARDED = (DistributedType.FSDP, DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM)
 LOCK_FILE = ".lock"
 
 
 def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
     """The accelerator by the launcher's settings and the run's own. Raises InputError for what this machine lacks."""
+    for name in ("DEEPSPEED", "MEGATRON_LM"):
+        if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
+            raise InputError(
+                f"the launcher asks for {name}, which is not supported; FSDP splits the model, too, and is: "
+                "configs/accelerate/fsdp.yaml"
+            )
+    fsdp_settings()
     precision = settings.mixed_precision
     if precision == "auto":
         precision = "bf16" if bfloat16_is_fast() else "no"
@@ -39,9 +46,6 @@ def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
         )
     except ValueError as error:  # a precision that this machine lacks, an unknown tracker
         raise InputError(f"training.mixed_precision or training.trackers: {error}") from error
-    if accelerator.distributed_type in SHARDED:  # a checkpoint is the whole model, as each process has it
-        name = accelerator.distributed_type.value
-        raise InputError(f"the launcher asks for {name}, which splits the model; use MULTI_GPU: one whole on each GPU")
     return accelerator
 
 

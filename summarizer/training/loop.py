@@ -27,10 +27,8 @@ from summarizer.data.preparation import identical_documents
 from summarizer.files import InputError, StoppedError, write_whole
 from summarizer.memory import keep_freed_memory, peak_memory_mb
 from summarizer.training.adaptation import choose_what_is_trained, without_adapters
-from summarizer.training.average import ExponentialAverage
 from summarizer.training.card import make_card, without_paths
 from summarizer.training.checkpoint import (
-    Trained,
     TrainingState,
     complete_checkpoints,
     finish_folder,
@@ -41,9 +39,10 @@ from summarizer.training.checkpoint import (
 )
 from summarizer.training.classification import Classification
 from summarizer.training.distributed import naming_absent_processes, sum_over_processes
+from summarizer.training.engine import clip_gradients, make_engine
 from summarizer.training.gradients import BatchTooLargeError, Gradients
 from summarizer.training.launch import bfloat16_is_fast, locked, make_accelerator
-from summarizer.training.optim import learning_rate_at, make_optimizer, set_learning_rate
+from summarizer.training.optim import learning_rate_at, set_learning_rate
 from summarizer.training.progress import RunLog, StepWindow
 from summarizer.training.stopping import StopSignals
 from summarizer.training.summarization import Summarization
@@ -114,11 +113,9 @@ class _Run:
         self.num_parameters = model.num_parameters()
         choose_what_is_trained(model, self.settings)
         self.num_trained = model.num_parameters(only_trainable=True)
-        self.model, self.optimizer = accelerator.prepare(model, make_optimizer(model, self.settings))
-        decay = self.settings.ema_decay
-        average = None if decay is None else ExponentialAverage(self._bare_model(), decay)
-        self.gradients = Gradients(accelerator, self.model, task, self.settings, config.seed, training_data.rows[0])
-        self.trained = Trained(self._bare_model(), self.optimizer, average)
+        self.engine = make_engine(accelerator, model, self.settings)
+        self.trained = self.engine.trained
+        self.gradients = Gradients(self.engine, task, self.settings, config.seed, training_data.rows[0])
         self.state = TrainingState(samples=self.plan.fingerprint(self.settings.batches_per_step))
 
     def start(self, checkpoints: list[Path]) -> bool:
@@ -236,8 +233,9 @@ class _Run:
         lines += self._leaks()
         lines.append(
             f"{self.num_parameters:,} parameters{trained}; {self.num_processes} process(es) on "
-            f"{self.accelerator.device.type}, {precision}; {self.plan.batches_per_step} micro-batch(es) of up to "
-            f"{self.settings.tokens_per_batch:,} source tokens a step, {self.plan.padding_share():.1%} padding"
+            f"{self.accelerator.device.type}, {precision}{self.engine.note}; "
+            f"{self.plan.batches_per_step} micro-batch(es) of up to {self.settings.tokens_per_batch:,} source tokens a "
+            f"step, {self.plan.padding_share():.1%} padding"
         )
         if precision == "bf16" and not bfloat16_is_fast():
             lines.append(
@@ -280,9 +278,8 @@ class _Run:
         )
         own_loss = self._add_gradients(tensors, labels)
         learning_rate = learning_rate_at(self.state.step, self.settings, self.state.seconds)
-        set_learning_rate(self.optimizer, learning_rate)
-        norm = accelerator.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
-        norm = float(norm) if norm is not None else 0.0
+        set_learning_rate(self.trained.optimizer, learning_rate)
+        norm = clip_gradients(self.engine, self.settings.max_grad_norm)
         # A signal may have reached one process only; all must stop after the same step. So with the time that is up.
         seconds = (time.perf_counter() - started) / self.num_processes
         loss_sum, stop, seconds = sum_over_processes(accelerator, [own_loss, self.stop.received, seconds])
@@ -293,11 +290,11 @@ class _Run:
         if skipped:
             self._count_skipped(loss, norm, micro_batches)
         else:
-            self.optimizer.step()
+            self.trained.optimizer.step()
             self.state = replace(self.state, step=self.state.step + 1, skipped_in_a_row=0)
             if self.trained.average is not None:
                 self.trained.average.update(self.trained.model, self.state.step)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.trained.optimizer.zero_grad(set_to_none=True)
         return {
             "loss": loss,
             "labels": labels,
@@ -347,12 +344,12 @@ class _Run:
         data, settings = self.validation_data, self.settings
         if data is None:
             return
-        with self._averaged():
-            loss = validation_loss(self.model, data, settings.tokens_per_batch, self.accelerator, self.task)
+        with self.engine.whole_model() as model:
+            loss = validation_loss(model, data, settings.tokens_per_batch, self.accelerator, self.task)
             if not math.isfinite(loss):
                 where = f"after step {self.state.step}; {self._last_checkpoint()}"
                 raise TrainingError(f"the validation loss ({loss}) is not finite {where}")
-            metrics, notes = self.task.metrics(self.model, data, self.accelerator)
+            metrics, notes = self.task.metrics(model, data, self.accelerator)
         metrics = {"validation_loss": loss, **metrics}
         self.log.record(self.state.step, metrics, "  ".join(f"{name} {value:.3f}" for name, value in metrics.items()))
         for note in notes:
@@ -376,31 +373,23 @@ class _Run:
         return stopped
 
     def _save_checkpoint(self) -> None:
-        checkpoints = self.folder / "checkpoints"
-        if self.accelerator.is_main_process:
-            scaler = self.accelerator.scaler
-            state = replace(self.state, loss_scaler=scaler.state_dict() if scaler is not None else {})
-            save_checkpoint(checkpoints, state, self.trained)
+        checkpoints, scaler = self.folder / "checkpoints", self.accelerator.scaler
+        state = replace(self.state, loss_scaler=scaler.state_dict() if scaler is not None else {})
+        writes = self.accelerator.is_main_process
+        save_checkpoint(checkpoints, state, self.trained, writes)
+        if writes:
             prune_checkpoints(checkpoints, self.settings.keep_checkpoints, self.settings.keep_every)
         self.accelerator.wait_for_everyone()
 
     def _save_model(self, name: str) -> None:
-        if self.accelerator.is_main_process:
-            sizes = {
-                "parameters": self.num_parameters,
-                "documents": len(self.training_data),
-                "validation_documents": len(self.validation_data or []),
-            }
-            shown = yaml.safe_dump(without_paths(asdict(self.config)), sort_keys=False)
-            card = make_card(self.config, shown, self.state.step, sizes, self.state.validation)
-            with self._averaged():
-                save_model_folder(self.folder / name, without_adapters(self.trained.model), self.task.tokenizer, card)
+        sizes = {
+            "parameters": self.num_parameters,
+            "documents": len(self.training_data),
+            "validation_documents": len(self.validation_data or []),
+        }
+        shown = yaml.safe_dump(without_paths(asdict(self.config)), sort_keys=False)
+        card = make_card(self.config, shown, self.state.step, sizes, self.state.validation)
+        with self.engine.whole_model() as model:
+            if self.accelerator.is_main_process:
+                save_model_folder(self.folder / name, without_adapters(model), self.task.tokenizer, card)
         self.accelerator.wait_for_everyone()
-
-    def _averaged(self) -> Any:
-        average = self.trained.average
-        return nullcontext() if average is None else average.applied(self.trained.model)
-
-    def _bare_model(self) -> Any:
-        # Without its wrapper the model would compute in float32 from then on: accelerate takes it off for good.
-        return self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=True)

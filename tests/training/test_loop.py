@@ -350,9 +350,9 @@ def gradients_of_a_step(config, monkeypatch, together):
     assert len(micro_batches) == 4
     if together:
         micro_batches = [[row for rows in micro_batches for row in rows]]
-    monkeypatch.setattr(run.optimizer, "zero_grad", lambda **_: None)
+    monkeypatch.setattr(run.trained.optimizer, "zero_grad", lambda **_: None)
     statistics = run._step(micro_batches)
-    return statistics, {name: p.grad for name, p in run.model.named_parameters()}
+    return statistics, {name: p.grad for name, p in run.trained.model.named_parameters()}
 
 
 def test_four_micro_batches_give_the_loss_and_gradients_of_one_batch(configure, monkeypatch):
