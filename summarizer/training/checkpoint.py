@@ -18,6 +18,10 @@ from summarizer.training.engine import Trained, held_like, whole
 STATE_FILE = "state.json"  # written last: a folder with it is complete
 
 
+class TrainingError(InputError):
+    """Training cannot go on; the message says why and which checkpoint is the last good one."""
+
+
 class DamagedCheckpointError(InputError):
     """A checkpoint's files are not what was written."""
 
@@ -27,7 +31,8 @@ class TrainingState:
     """Where training stands. Samples and dropout follow from the seed and the step, so nothing else is needed.
 
     samples: what the sequence of samples follows from, see BatchPlan.fingerprint. loss_scaler: the state of float16's
-    gradient scaler, empty where there is none. validation: the metrics of the last validation.
+    gradient scaler, empty where there is none. validation: the metrics of the last validation. candidates: the scores
+    of the best validated steps, by their numbers, where the mean of their weights is wanted.
     """
 
     step: int = 0
@@ -39,6 +44,7 @@ class TrainingState:
     skipped_in_a_row: int = 0
     loss_scaler: dict[str, float] = field(default_factory=dict)
     validation: dict[str, float] = field(default_factory=dict)
+    candidates: dict[str, float] = field(default_factory=dict)
 
 
 def save_checkpoint(folder: Path, state: TrainingState, trained: Trained, writes: bool = True) -> Path:
@@ -71,11 +77,10 @@ def load_checkpoint(path: Path, trained: Trained) -> TrainingState:
     Raises DamagedCheckpointError for files that are not as they were written, InputError for what does not fit.
     """
     try:
-        state = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
-        for name, digest in state.pop("sha256").items():
+        for name, digest in _read_json(path)["sha256"].items():
             if hash_of_file(path / name) != digest:
                 raise ValueError(f"the content of {name} has changed")
-        state = TrainingState(**state)
+        state = read_state(path)
         weights = load_file(path / "model.safetensors")
         tensors = load_file(path / "optimizer.safetensors")
         groups = json.loads((path / "optimizer.json").read_text(encoding="utf-8"))
@@ -109,6 +114,19 @@ def load_newest_checkpoint(paths: list[Path], trained: Trained) -> tuple[Trainin
         except DamagedCheckpointError as error:
             damaged.append(str(error))
     raise DamagedCheckpointError(f"no checkpoint can be read: {'; '.join(damaged)}")
+
+
+def read_state(path: Path) -> TrainingState:
+    """The state that a checkpoint holds."""
+    content = _read_json(path)
+    del content["sha256"]
+    return TrainingState(**content)
+
+
+def last_good_checkpoint(run_folder: Path) -> str:
+    """What an error says of where to go on from."""
+    checkpoints = complete_checkpoints(run_folder / "checkpoints")
+    return f"the last good checkpoint is {checkpoints[-1]}" if checkpoints else "there is no checkpoint yet"
 
 
 def complete_checkpoints(folder: Path) -> list[Path]:
@@ -170,6 +188,10 @@ def finish_folder(target: Path) -> None:
 
 def _replaced(target: Path) -> Path:
     return target.with_name(f".{target.name}.old.part")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    return json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
 
 
 def _gather(tensors: dict[str, Tensor], keep: bool) -> dict[str, Tensor]:
