@@ -11,6 +11,7 @@ from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
 )
+from transformers.utils import logging
 
 from summarizer.config import GenerationConfig, RunConfig
 from summarizer.files import InputError
@@ -124,14 +125,20 @@ def load_pretrained(auto_class: Any, config: RunConfig, **options: Any) -> tuple
     if config.model:
         raise InputError("'model' describes a new model and 'pretrained' names a trained one; give one of them")
     name, path = config.pretrained, resolve_model(str(config.pretrained))
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # its table of what was not loaded is a line of ours
     try:
-        if AutoConfig.from_pretrained(path).model_type == SummarizerConfig.model_type:
-            options["key_mapping"] = OTHER_HEADS[auto_class]
+        is_ours = AutoConfig.from_pretrained(path).model_type == SummarizerConfig.model_type
         model, loaded = auto_class.from_pretrained(
-            path, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
-        )
+            path, dtype=torch.float32, use_safetensors=True, output_loading_info=True,
+            key_mapping=OTHER_HEADS[auto_class] if is_ours else None, **options,
+        )  # fmt: skip
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"pretrained '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    if is_ours:  # else saving would give the weights their former names again
+        vars(model).pop("_weight_conversions", None)
     new = sorted({*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])})
     if len(new) >= len(model.state_dict()):
         raise InputError(f"pretrained '{name}' has no weight that fits {type(model).__name__}")

@@ -23,7 +23,7 @@ def run(rank):
 FSDP = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}
 SETTINGS = ["training.schedule=constant", "training.rouge_examples=3"]
 VARIANTS = {
-    "average": ["training.ema_decay=0.9"],
+    "averages": ["training.ema_decay=0.9", "training.average_best=2"],
     "shared layers and checkpointing": ["model.share_encoder_layers=true", "training.gradient_checkpointing=true"],
     "frozen and adapters": ['training.freeze=["*decoder*lora*"]', "training.lora={r: 2}"],
 }
@@ -35,6 +35,7 @@ def train_pair(base: Path, *overrides: str, fsdp: bool = True) -> Path:
     assert "done: " in said, said[-3000:]
     assert "2 process(es)" in said
     assert "Warning" not in said
+    assert ("the mean of the weights after steps" in said) == ("training.average_best=2" in overrides)
     return Path(said.rpartition("done: ")[2].strip())
 
 
@@ -67,7 +68,7 @@ def test_fsdp_takes_the_steps_of_plain_processes_also_after_a_resume(configure, 
     configure()
     base, settings = tmp_path / "base.yaml", [*SETTINGS, *VARIANTS[variant]]
     plain = train_pair(base, *settings, "name=plain", fsdp=False)
-    train_pair(base, *settings, "training.steps=3")
+    said_by_two_processes(TRAIN, str(base), *settings, "training.steps=3", **FSDP)
     assert_near_runs(train_pair(base, *settings, "resume=true"), plain)
 
 
