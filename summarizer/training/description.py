@@ -36,6 +36,20 @@ def describe(
     return lines
 
 
+def estimate(plan: BatchPlan, settings: TrainingConfig, seconds_a_step: float) -> list[str]:
+    """Lines about the steps and the time that a run would take."""
+    minutes = seconds_a_step * settings.steps / 60
+    if settings.max_minutes is not None:
+        minutes = min(minutes, settings.max_minutes)
+    steps = plan.epoch(0)
+    most = max(len(batch) for step in steps for batch in step)
+    return [
+        f"{len(steps):,} steps an epoch, {settings.steps / len(steps):.2f} epochs; a micro-batch has up to "
+        f"{most} documents, the longest of {max(plan.lengths):,} source tokens",
+        f"about {int(minutes // 60)} h {minutes % 60:.0f} min of training, without validation",
+    ]
+
+
 def leaks(data: dict[str, PreparedData]) -> list[str]:
     """A warning for each two splits that share documents: the later one's scores cannot be trusted."""
     lines = []

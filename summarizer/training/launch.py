@@ -14,6 +14,7 @@ from accelerate.utils import InitProcessGroupKwargs, LoggerType
 from summarizer.config import TrainingConfig
 from summarizer.files import InputError, lock_file
 from summarizer.inference.summarizer import choose_device, choose_dtype
+from summarizer.training.checkpoint import complete_checkpoints, finish_folder
 from summarizer.training.engine import fsdp_settings
 
 LOCK_FILE = ".lock"
@@ -73,3 +74,18 @@ def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
             left.unlink()
         os.register_at_fork(after_in_child=file.close)  # a worker that outlives a killed run must not hold it
         yield
+
+
+def checkpoints_to_resume(folder: Path, resume: bool) -> list[Path]:
+    """The complete checkpoints of the run folder, oldest first; none for a new run.
+
+    Raises InputError where a run is there that is not to be resumed, or cannot be.
+    """
+    for name in ("best", "last", "averaged"):
+        finish_folder(folder / name)
+    checkpoints = complete_checkpoints(folder / "checkpoints")
+    if not resume and checkpoints:
+        raise InputError(f"{folder} holds a run already; write resume=true to go on with it, or give another name")
+    if not checkpoints and any((folder / name).exists() for name in ("best", "last")):
+        raise InputError(f"{folder} holds models of a run but none of its checkpoints; give another name")
+    return checkpoints

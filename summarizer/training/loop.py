@@ -27,19 +27,17 @@ from summarizer.training.adaptation import choose_what_is_trained
 from summarizer.training.checkpoint import (
     TrainingError,
     TrainingState,
-    complete_checkpoints,
-    finish_folder,
     last_good_checkpoint,
     load_newest_checkpoint,
     prune_checkpoints,
     save_checkpoint,
 )
 from summarizer.training.classification import Classification
-from summarizer.training.description import describe, peak_memory
+from summarizer.training.description import describe, estimate, peak_memory
 from summarizer.training.distributed import naming_absent_processes, sum_over_processes
 from summarizer.training.engine import clip_gradients, make_engine
 from summarizer.training.gradients import BatchTooLargeError, Gradients
-from summarizer.training.launch import locked, make_accelerator
+from summarizer.training.launch import checkpoints_to_resume, locked, make_accelerator
 from summarizer.training.optim import learning_rate_at, set_learning_rate
 from summarizer.training.progress import RunLog, StepWindow
 from summarizer.training.rate_finder import report, save_trial, try_rates
@@ -64,7 +62,7 @@ def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = N
     accelerator = make_accelerator(config.training, folder)
     with nullcontext() if rehearsal else locked(folder, accelerator), naming_absent_processes(accelerator):
         with accelerator.main_process_first():
-            checkpoints = [] if rehearsal else _checkpoints_to_resume(folder, config.resume)
+            checkpoints = [] if rehearsal else checkpoints_to_resume(folder, config.resume)
         run = _Run(config, folder, accelerator, TASKS[config.task](config))
         if rehearsal == "dry-run":
             run.estimate()
@@ -73,17 +71,6 @@ def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = N
         elif run.start(checkpoints):
             run.loop()
     return folder
-
-
-def _checkpoints_to_resume(folder: Path, resume: bool) -> list[Path]:
-    for name in ("best", "last", "averaged"):
-        finish_folder(folder / name)
-    checkpoints = complete_checkpoints(folder / "checkpoints")
-    if not resume and checkpoints:
-        raise InputError(f"{folder} holds a run already; write resume=true to go on with it, or give another name")
-    if not checkpoints and any((folder / name).exists() for name in ("best", "last")):
-        raise InputError(f"{folder} holds models of a run but none of its checkpoints; give another name")
-    return checkpoints
 
 
 class _Run:
@@ -153,16 +140,9 @@ class _Run:
             before = self.state.seconds
             self._step(next(shares))
             seconds.append(self.state.seconds - before)
-        minutes = statistics.median(seconds[1:]) * self.settings.steps / 60
-        if self.settings.max_minutes is not None:
-            minutes = min(minutes, self.settings.max_minutes)
-        steps = self.plan.epoch(0)
-        most = max(len(batch) for step in steps for batch in step)
         lines = [
             *self._description(),
-            f"{len(steps):,} steps an epoch, {self.settings.steps / len(steps):.2f} epochs; a micro-batch has up to "
-            f"{most} documents, the longest of {max(self.plan.lengths):,} source tokens",
-            f"about {int(minutes // 60)} h {minutes % 60:.0f} min of training, without validation",
+            *estimate(self.plan, self.settings, statistics.median(seconds[1:])),
             *(f"{value:,.0f} MB of memory" for value in peak_memory(self.accelerator).values()),
         ]
         if self.accelerator.is_main_process:
