@@ -195,6 +195,13 @@ def train_tokenizer(
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     vocab_size: Annotated[int, typer.Option(min=300, help="Pieces, the 256 bytes included.")] = 12_000,
     max_examples: Annotated[int, typer.Option(min=1, help="Pairs to learn from, of each input.")] = 20_000,
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", help="Read all as lower case; summaries get their document's capitals back.")
+    ] = False,
+    placeholder: Annotated[
+        list[str] | None,
+        typer.Option(help="What stands for text removed from the data, such as '<dig>'; repeatable."),
+    ] = None,
     document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
     summary_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
 ) -> None:
@@ -203,7 +210,8 @@ def train_tokenizer(
     from summarizer.data.tokenizer import train_from_pairs
 
     config = DataConfig(document_column=document_column, summary_column=summary_column)
-    for line in train_from_pairs(data, output, vocab_size, max_examples, config):
+    lines = train_from_pairs(data, output, vocab_size, max_examples, config, lowercase, placeholder or ())
+    for line in lines:
         print(line, file=sys.stderr)
 
 

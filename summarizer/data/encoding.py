@@ -11,11 +11,15 @@ from summarizer.sentences import split_sentences
 
 @dataclass(frozen=True)
 class Source:
-    """A document as the encoder reads it: ids, special ones included, and how many text tokens were dropped."""
+    """A document as the encoder reads it: ids, special ones included, and how many text tokens were dropped.
+
+    text: the document itself, where its summary is to get its capitals from there.
+    """
 
     ids: tuple[int, ...]
     num_text_tokens: int
     dropped_tokens: int = 0
+    text: str | None = None
 
 
 class SourceEncoder:

@@ -3,8 +3,9 @@
 import itertools
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import sentencepiece
 from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
@@ -23,7 +24,13 @@ NO_LIMIT = int(1e30)  # transformers' own mark of a tokenizer without a maximum 
 
 
 def train_from_pairs(
-    entries: list[str], output: Path, vocab_size: int, max_examples: int, config: DataConfig
+    entries: list[str],
+    output: Path,
+    vocab_size: int,
+    max_examples: int,
+    config: DataConfig,
+    lowercase: bool = False,
+    placeholders: Sequence[str] = (),
 ) -> list[str]:
     """Train on the first `max_examples` training pairs of each entry and write the folder; returns what to say of it.
 
@@ -46,7 +53,7 @@ def train_from_pairs(
                 yield pair.target
 
     try:
-        tokenizer = train_tokenizer(texts(), vocab_size)
+        tokenizer = train_tokenizer(texts(), vocab_size, lowercase=lowercase, placeholders=placeholders)
     except ValueError as error:
         raise InputError(" ".join(str(error).split())) from error
     tokenizer.save_pretrained(output)
@@ -54,8 +61,18 @@ def train_from_pairs(
     return [*report.lines(), f"{output}: {len(tokenizer):,} pieces, learned from {learned}"]
 
 
-def train_tokenizer(texts: Iterable[str], vocab_size: int, num_threads: int = 2) -> PreTrainedTokenizerFast:
+def train_tokenizer(
+    texts: Iterable[str],
+    vocab_size: int,
+    num_threads: int = 2,
+    lowercase: bool = False,
+    placeholders: Sequence[str] = (),
+) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts, one at a time (a million sentences are sampled from longer streams).
+
+    With `lowercase` it reads all text as lower case; `summarizer.inference.casing` gives a summary its capitals back.
+    `placeholders` are what some texts hold in place of what was removed from them, such as <dig> for numbers: a piece
+    each, which a summary has only if its document does.
 
     Any clean text comes back from its ids, whatever its script: what is not in the vocabulary is spelled in bytes, and
     what only looks like a special token stays text. Numbers are spelled in digits, so that a number never seen can be
@@ -65,7 +82,9 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, num_threads: int = 2)
         prefix = str(Path(folder, "sentencepiece"))
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(line for text in texts for line in text.splitlines() if line.strip()),
+                sentence_iterator=(
+                    line.lower() if lowercase else line for text in texts for line in text.splitlines() if line.strip()
+                ),
                 model_prefix=prefix,
                 model_type="unigram",
                 vocab_size=vocab_size,
@@ -86,17 +105,19 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, num_threads: int = 2)
                 bos_piece=BEGIN,
                 eos_piece=END,
                 control_symbols=[MASK],
-                user_defined_symbols=["\n"],
+                user_defined_symbols=["\n", *(f"{space}{text}" for text in placeholders for space in ("▁", ""))],
                 minloglevel=2,
             )
         except (RuntimeError, OSError) as error:
             reason = str(error).rpartition("] ")[2]  # without the place in sentencepiece's source
             raise ValueError(f"training the tokenizer failed: {reason}") from error
         model = sentencepiece.SentencePieceProcessor(model_file=f"{prefix}.model")
-    return from_sentencepiece(model)
+    return from_sentencepiece(model, lowercase, placeholders)
 
 
-def from_sentencepiece(model: sentencepiece.SentencePieceProcessor) -> PreTrainedTokenizerFast:
+def from_sentencepiece(
+    model: sentencepiece.SentencePieceProcessor, lowercase: bool = False, placeholders: Sequence[str] = ()
+) -> PreTrainedTokenizerFast:
     """The same segmentation as a fast tokenizer of transformers; every sequence ends in </s>."""
     pieces = [(model.id_to_piece(index), model.get_score(index)) for index in range(model.get_piece_size())]
     tokenizer = Tokenizer(Unigram(pieces, unk_id=model.unk_id(), byte_fallback=True))
@@ -104,6 +125,7 @@ def from_sentencepiece(model: sentencepiece.SentencePieceProcessor) -> PreTraine
     markers = "|".join([*(re.escape(token[1:]) for token in (PAD, UNKNOWN, BEGIN, END, MASK)), "0x[0-9A-F]{2}>"])
     tokenizer.normalizer = normalizers.Sequence(
         [
+            *([normalizers.Lowercase()] if lowercase else []),
             normalizers.Replace("▁", BLOCK),
             normalizers.Replace(Regex(f"<(?={markers})"), f"<{BREAK}"),
             normalizers.Replace(Regex(r"[^\S\n]*\n\s*"), "\n"),
@@ -133,4 +155,18 @@ def from_sentencepiece(model: sentencepiece.SentencePieceProcessor) -> PreTraine
         mask_token=MASK,
         model_max_length=NO_LIMIT,
         clean_up_tokenization_spaces=False,
+        do_lower_case=lowercase,
+        placeholders=list(placeholders),
     )
+
+
+def lowercases(tokenizer: Any) -> bool:
+    """Whether a tokenizer reads all text as lower case, by transformers' own name for it."""
+    return bool(tokenizer.init_kwargs.get("do_lower_case"))
+
+
+def placeholder_ids(tokenizer: Any) -> list[int]:
+    """Ids of the pieces that hold a placeholder of the training texts."""
+    placeholders = tokenizer.init_kwargs.get("placeholders") or []
+    pieces = tokenizer.get_vocab()
+    return [pieces[piece] for text in placeholders for piece in (f"▁{text}", text)]

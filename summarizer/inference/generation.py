@@ -14,8 +14,10 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
+from summarizer.data.tokenizer import lowercases, placeholder_ids
 from summarizer.files import InputError
 from summarizer.inference.ahead import read_ahead
+from summarizer.inference.casing import Casing
 from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import Summary, SummarySettings
 from summarizer.models.published import prepare_inputs
@@ -35,6 +37,19 @@ class _RefuseNonFinite(LogitsProcessor):
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         if not torch.isfinite(scores.amax(dim=-1)).all():  # NaN and ∞ both survive a maximum
             raise NonFiniteLogitsError("the model's scores are not finite")
+        return scores
+
+
+class _PlaceholdersOfTheDocument(LogitsProcessor):
+    """Forbids the ids of placeholders to the rows, several a document, whose documents hold none of them."""
+
+    def __init__(self, sources: torch.Tensor, ids: torch.Tensor) -> None:
+        self._ids = ids
+        self._forbidden = ~torch.isin(sources, ids).any(dim=1, keepdim=True)  # [B, 1]
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        rows = self._forbidden.repeat_interleave(scores.shape[0] // self._forbidden.shape[0], dim=0)
+        scores[:, self._ids] = scores[:, self._ids].masked_fill(rows, -torch.inf)
         return scores
 
 
@@ -81,7 +96,7 @@ def generate_in_batches(
     sentence_per_line = getattr(model.config, "sentence_per_line", False)
     encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model), sentence_per_line)
     window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
-    encoded = _encoded(encoder, documents)
+    encoded = _encoded(encoder, documents, keep_text=lowercases(tokenizer))
     if ahead:
         shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
         encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
@@ -89,12 +104,14 @@ def generate_in_batches(
 
 
 def _encoded(
-    encoder: SourceEncoder, documents: Iterable[str | Sequence[int]]
+    encoder: SourceEncoder, documents: Iterable[str | Sequence[int]], keep_text: bool
 ) -> Generator[tuple[int, Source | Summary], None, None]:
     """The documents encoded; the summary of one that has no text or cannot be encoded."""
     for position, document in enumerate(documents):
         try:
             source = encoder.encode(document)
+            if keep_text and isinstance(document, str):
+                source = replace(source, text=clean_text(document))
         except Exception as error:  # whatever a tokenizer raises concerns this document
             yield position, _failed(error)
         else:
@@ -140,6 +157,7 @@ class _SummaryWriter:
         self._tokenizer = tokenizer
         self._settings = settings
         self._special = special_ids(tokenizer)
+        self._placeholders = torch.tensor(placeholder_ids(tokenizer), dtype=torch.long, device=model.device)
         self._generation = _generation_config(model, settings)
         self._max_new_tokens: int = self._generation.max_new_tokens
         if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
@@ -194,12 +212,14 @@ class _SummaryWriter:
         config.min_new_tokens = min(config.min_new_tokens or 0, cap) or None
         inputs = self._inputs(model, sources)
         with _evaluating(model, config), self._random_state(sources):
-            rows = model.generate(
-                **inputs, generation_config=config, logits_processor=LogitsProcessorList([_RefuseNonFinite()])
-            )
+            processors = LogitsProcessorList([_RefuseNonFinite()])
+            if len(self._placeholders):
+                processors.append(_PlaceholdersOfTheDocument(inputs["input_ids"], self._placeholders))
+            rows = model.generate(**inputs, generation_config=config, logits_processor=processors)
         each = self._settings.num_candidates
         written = [
-            [self._text(row, cap) for row in rows[i * each : (i + 1) * each].tolist()] for i in range(len(sources))
+            [self._text(row, cap, source) for row in rows[i * each : (i + 1) * each].tolist()]
+            for i, source in enumerate(sources)
         ]
         return list(map(self._summary, sources, written))
 
@@ -230,10 +250,11 @@ class _SummaryWriter:
         inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
-    def _text(self, row: list[int], cap: int) -> tuple[str, int]:
+    def _text(self, row: list[int], cap: int, source: Source) -> tuple[str, int]:
         """The text of a row of ids and its number of tokens."""
         ids = [token_id for token_id in row if token_id not in self._special][:cap]
-        return clean_text(self._tokenizer.decode(ids, skip_special_tokens=True)), len(ids)
+        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
+        return text if source.text is None else Casing(source.text).restore(text), len(ids)
 
     def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
         text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))

@@ -10,7 +10,7 @@ from summarizer.config import DataConfig
 from summarizer.data import tokenizer as module
 from summarizer.data.encoding import encode_text, encode_texts, special_ids
 from summarizer.data.text import clean_text
-from summarizer.data.tokenizer import train_from_pairs, train_tokenizer
+from summarizer.data.tokenizer import lowercases, placeholder_ids, train_from_pairs, train_tokenizer
 from summarizer.files import InputError
 from tests.corpus import TEXTS, UNSEEN, pair_rows, sentence, tiny_tokenizer, write_jsonl
 
@@ -158,3 +158,25 @@ def test_a_file_in_the_place_of_the_folder_is_refused_before_training(tmp_path):
     (tmp_path / "out").write_text("mine")
     with pytest.raises(InputError, match="is a file"):
         train_from_pairs([str(data)], tmp_path / "out", 330, 100, DataConfig())
+
+
+def test_a_tokenizer_that_lowercases_reads_capitals_as_small_letters_and_says_so_when_loaded(tmp_path):
+    tokenizer = train_tokenizer([*TEXTS, *(sentence(12, seed) for seed in range(300))], 500, lowercase=True)
+    tokenizer.save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    assert lowercases(loaded)
+    assert not lowercases(tiny_tokenizer())
+    for text in TEXTS:
+        assert encode_text(loaded, text) == encode_text(loaded, text.lower())
+    assert not any(re.search("[A-Z]", piece) for piece in loaded.get_vocab() if not piece.startswith("<"))
+
+
+def test_the_pieces_that_hold_a_placeholder_are_known_when_loaded(tmp_path):
+    texts = [*TEXTS, *(f"{sentence(12, seed)} <dig> or <dig>%" for seed in range(300))]
+    train_tokenizer(texts, 500, placeholders=["<dig>"]).save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    ids = placeholder_ids(loaded)
+    assert [token in ids for token in encode_text(loaded, "<dig> <dig>, <dig>%")] == [True, True, False, True, False]
+    assert not set(ids) & set(encode_text(loaded, "dig 12 < 3 > 1"))
+    assert decode(loaded, encode_text(loaded, "a <dig>, a<dig>")) == "a <dig>, a<dig>"
+    assert placeholder_ids(tiny_tokenizer()) == []
