@@ -80,6 +80,9 @@ def train(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be trained, on what, and how long it would take.")
     ] = False,
+    find_lr: Annotated[
+        bool, typer.Option("--find-lr", help="Only try learning rates: a suggestion, a plot, the losses.")
+    ] = False,
 ) -> None:
     """Train a model; under `accelerate launch scripts/train.py …` on any number of processes."""
     from summarizer.config import load_config
@@ -88,9 +91,9 @@ def train(
 
     settings = load_config(config, overrides)
     try:
-        run(settings, dry_run)
+        run(settings, "dry-run" if dry_run else "find-lr" if find_lr else None)
     finally:
-        if not dry_run:
+        if not (dry_run or find_lr):
             plot_run(Path(settings.output_dir, settings.name))
 
 

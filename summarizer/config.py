@@ -93,11 +93,13 @@ class TrainingConfig:
     keep_every: int | None = None  # checkpoints of steps divisible by it stay, too
     best_metric: Literal["loss", "rouge1", "rouge2", "rougeL", "rougeLsum", "accuracy", "macro_f1"] = "loss"
     early_stopping_patience: int | None = None  # validations without a better best_metric
+    average_best: int | None = None  # try the mean of the weights of so many best validations at the end, such as 5
     trackers: list[str] = field(default_factory=lambda: ["tensorboard"])  # any that accelerate knows and is installed
 
     def __post_init__(self) -> None:
         _check_at_least(self, "training", 1, "steps", "tokens_per_batch", "batches_per_step", "early_stopping_patience")
         _check_at_least(self, "training", 1, "keep_every")
+        _check_at_least(self, "training", 2, "average_best")
         _check_at_least(self, "training", 1, "log_every", "validate_every", "save_every", "keep_checkpoints")
         _check_at_least(self, "training", 0, "learning_rate", "warmup_steps", "min_learning_rate_ratio", "weight_decay")
         _check_at_least(self, "training", 0, "label_smoothing", "num_workers", "rouge_examples", "max_skipped_in_a_row")
@@ -156,8 +158,11 @@ class RunConfig:
         if not self.name or Path(self.name).name != self.name:
             raise InputError(f"name must be the name of a folder, not a path: '{self.name}'")
         training = self.training
-        if not self.data.validation and (training.best_metric != "loss" or training.early_stopping_patience):
-            raise InputError("training.best_metric and training.early_stopping_patience need data.validation")
+        of_validation = training.best_metric != "loss", training.early_stopping_patience, training.average_best
+        if not self.data.validation and any(of_validation):
+            raise InputError(
+                "training.best_metric, training.early_stopping_patience and training.average_best need data.validation"
+            )
         of_classes = training.best_metric in ("accuracy", "macro_f1")
         if training.best_metric != "loss" and of_classes != (self.task == "classification"):
             raise InputError(f"training.best_metric={training.best_metric} is not measured with task={self.task}")

@@ -34,8 +34,9 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY), "ACCELERATE_USE_CPU": "true"}
 
 
-def said_by_two_processes(code: str, *arguments: str) -> str:
+def said_by_two_processes(code: str, *arguments: str, **variables: str) -> str:
     """What two processes that call `run(rank)` of `code` have written to stderr; an InputError as "ended: …"."""
     command = [sys.executable, "-c", code + FORK, *arguments]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=200, check=False)
+    set_up = {**environment(), **variables}
+    done = subprocess.run(command, env=set_up, capture_output=True, text=True, timeout=200, check=False)
     return done.stderr

@@ -35,7 +35,7 @@ def write(tmp_path):
     ("text", "named"),
     [
         ("stepz: 1", "stepz: unknown key; choose from data, generation, model, name"),
-        ("training: {stepz: 1}", "training.stepz: unknown key; choose from adam_betas, batches_per_step"),
+        ("training: {stepz: 1}", "training.stepz: unknown key; choose from adam_betas, average_best, batches_per_step"),
         ("training: {steps: many}", "training.steps: Value 'many' of type 'str' could not be converted to Integer"),
         ("training: {steps: 1.5}", "training.steps: Value '1.5'"),
         ("training: {steps: true}", "training.steps: Value 'True'"),
@@ -62,7 +62,10 @@ def write(tmp_path):
         ("training: {ema_decay: 1}", "training.ema_decay must be between 0 and 1"),
         ("seed: -1", "seed must be at least 0"),
         ("name: ../elsewhere", "name must be the name of a folder"),
-        ("training: {early_stopping_patience: 3}", "training.early_stopping_patience need data.validation"),
+        (
+            "training: {early_stopping_patience: 3}",
+            "training.average_best need data.validation",
+        ),
         ("{training: {best_metric: accuracy}, data: {validation: [x]}}", "accuracy is not measured with task=summar"),
     ],
 )

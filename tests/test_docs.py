@@ -23,6 +23,7 @@ PAGES = [
 ELSEWHERE = (
     *("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check"),
     *("python scripts/prove_training_resume.py --kills 25", "python scripts/prove_training_scaling.py"),
+    "bash scripts/prove_two_machines.sh",
 )
 # Benchmarks are shown at their real size; here they are tiny. Of an option given twice, the last counts.
 SMALL = "--d-model 32 --heads 2 --repeats 1"

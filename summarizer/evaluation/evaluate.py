@@ -152,10 +152,7 @@ def make_signature(
     """What the scores depend on, in one line: two results with the same signature can be compared."""
     rouge, policy = options.rouge, options.policy
     parts = [
-        "+".join(ROUGE_TYPES),
-        f"tok:{rouge.tokenizer}",
-        f"stem:{'porter' if rouge.stemmer else 'no'}",
-        f"split:{rouge.split}",
+        *_rouge_parts(rouge),
         *([f"refs:{rouge.references}"] if several_references else []),
         *([scorer.signature] if scorer else []),
         f"n:{num_examples}",
@@ -165,9 +162,27 @@ def make_signature(
         f"seed:{options.seed}",
         *([f"lead-k:{baselines.k}"] if baselines else []),
         *([f"sumy:{version('sumy')}"] if baselines and baselines.lexrank else []),
-        *(f"{name}:{version(name)}" for name in ("rouge-score", "sentencex", "fastformer-summarizer")),
+        *_version_parts(),
     ]
     return "|".join(parts)
+
+
+def signature_of_texts(num_examples: int) -> str:
+    """What the scores of `score_texts` depend on, in `make_signature`'s terms, which has intervals' settings, too."""
+    return "|".join([*_rouge_parts(RougeSettings()), f"n:{num_examples}", *_version_parts()])
+
+
+def _rouge_parts(settings: RougeSettings) -> list[str]:
+    return [
+        "+".join(ROUGE_TYPES),
+        f"tok:{settings.tokenizer}",
+        f"stem:{'porter' if settings.stemmer else 'no'}",
+        f"split:{settings.split}",
+    ]
+
+
+def _version_parts() -> list[str]:
+    return [f"{name}:{version(name)}" for name in ("rouge-score", "sentencex", "fastformer-summarizer")]
 
 
 class _Facts:

@@ -49,6 +49,7 @@ class SummarizerPreTrainedModel(PreTrainedModel):
     supports_gradient_checkpointing = True
     _supports_sdpa = True
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]  # noqa: RUF012 (transformers' own form)
+    separate_modules = ("cross_attention.key_value",)  # parts of those layers that are used before the layers are run
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:

@@ -1,7 +1,7 @@
 """An exponential moving average of a model's weights, which is often better than the last weights themselves."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -33,15 +33,20 @@ class ExponentialAverage:
         for name, value in self.weights.items():
             value.copy_(weights[name])
 
-    @contextmanager
-    def applied(self, model: nn.Module) -> Iterator[None]:
+    def applied(self, model: nn.Module) -> AbstractContextManager[None]:
         """The model with the averaged weights; with its own again afterwards."""
-        own = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        _copy(self.weights, model)
-        try:
-            yield
-        finally:
-            _copy(own, model)
+        return weights_applied(self.weights, model)
+
+
+@contextmanager
+def weights_applied(weights: Mapping[str, Tensor], model: nn.Module) -> Iterator[None]:
+    """The model with other weights, by the names of its parameters; with its own again afterwards."""
+    own = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    _copy(weights, model)
+    try:
+        yield
+    finally:
+        _copy(own, model)
 
 
 @torch.no_grad()

@@ -28,7 +28,7 @@ tokenizer = AutoTokenizer.from_pretrained(path)
 - Parameters: {parameters:,}
 - Steps: {step:,}, {documents:,} training documents, {validation_documents:,} validation documents
 - Source tokens read in training: {max_source}
-- Validation: {metrics}
+- Validation: {metrics}{signature}
 
 {warning}
 
@@ -58,8 +58,13 @@ OF_TASK = {
 }
 
 
-def make_card(config: RunConfig, text: str, step: int, sizes: dict[str, int], metrics: dict[str, float]) -> str:
-    """The card in Markdown. `text` is the configuration; `sizes` has parameters, documents, validation_documents."""
+def make_card(
+    config: RunConfig, text: str, step: int, sizes: dict[str, int], metrics: dict[str, float], signature: str = ""
+) -> str:
+    """The card in Markdown. `text` is the configuration; `sizes` has parameters, documents, validation_documents.
+
+    `signature`: what the metrics depend on, empty where that goes without saying.
+    """
     limit = config.data.max_source_tokens
     return TEMPLATE.format(
         **OF_TASK[config.task],
@@ -68,6 +73,7 @@ def make_card(config: RunConfig, text: str, step: int, sizes: dict[str, int], me
         step=step,
         max_source="the whole document" if limit is None else f"the first {limit:,}",
         metrics=json.dumps({name: round(value, 4) for name, value in metrics.items()}) if metrics else "none",
+        signature=f"\n- Signature of the scores: `{signature}`" if signature else "",
         config=text,
         **sizes,
     )

@@ -13,9 +13,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from summarizer.files import InputError, hash_of_file, write_json
-from summarizer.training.average import ExponentialAverage
+from summarizer.training.engine import Trained, held_like, whole
 
 STATE_FILE = "state.json"  # written last: a folder with it is complete
+
+
+class TrainingError(InputError):
+    """Training cannot go on; the message says why and which checkpoint is the last good one."""
 
 
 class DamagedCheckpointError(InputError):
@@ -27,7 +31,8 @@ class TrainingState:
     """Where training stands. Samples and dropout follow from the seed and the step, so nothing else is needed.
 
     samples: what the sequence of samples follows from, see BatchPlan.fingerprint. loss_scaler: the state of float16's
-    gradient scaler, empty where there is none. validation: the metrics of the last validation.
+    gradient scaler, empty where there is none. validation: the metrics of the last validation. candidates: the scores
+    of the best validated steps, by their numbers, where the mean of their weights is wanted.
     """
 
     step: int = 0
@@ -39,32 +44,30 @@ class TrainingState:
     skipped_in_a_row: int = 0
     loss_scaler: dict[str, float] = field(default_factory=dict)
     validation: dict[str, float] = field(default_factory=dict)
+    candidates: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What training changes, beside its state."""
+def save_checkpoint(folder: Path, state: TrainingState, trained: Trained, writes: bool = True) -> Path:
+    """Write folder/step-NNNNNN: weights, optimizer, state. Returns its path; an older one of that step is replaced.
 
-    model: nn.Module
-    optimizer: torch.optim.Optimizer
-    average: ExponentialAverage | None = None
-
-
-def save_checkpoint(folder: Path, state: TrainingState, trained: Trained) -> Path:
-    """Write folder/step-NNNNNN: weights, optimizer, state. Returns its path; an older one of that step is replaced."""
+    All processes have to call it, since each may hold a part of the tensors; one of them writes.
+    """
+    optimizer_tensors, groups = _split_optimizer(trained.optimizer)
+    files = {"model": _distinct_tensors(trained.model), "optimizer": optimizer_tensors}
+    if trained.average is not None:
+        files["average"] = trained.average.weights
+    gathered = {name: _gather(tensors, writes) for name, tensors in files.items()}
 
     def write(aside: Path) -> None:
-        save_file(_distinct_tensors(trained.model), aside / "model.safetensors")
-        tensors, groups = _split_optimizer(trained.optimizer)
-        save_file(tensors, aside / "optimizer.safetensors")
+        for name, tensors in gathered.items():
+            save_file(tensors, aside / f"{name}.safetensors")
         write_json(aside / "optimizer.json", groups)
-        if trained.average is not None:
-            save_file(trained.average.weights, aside / "average.safetensors")
         digests = {path.name: hash_of_file(path) for path in sorted(aside.iterdir())}
         write_json(aside / STATE_FILE, {**asdict(state), "sha256": digests})
 
     target = folder / f"step-{state.step:06d}"
-    write_folder(target, write)
+    if writes:
+        write_folder(target, write)
     return target
 
 
@@ -74,11 +77,10 @@ def load_checkpoint(path: Path, trained: Trained) -> TrainingState:
     Raises DamagedCheckpointError for files that are not as they were written, InputError for what does not fit.
     """
     try:
-        state = json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
-        for name, digest in state.pop("sha256").items():
+        for name, digest in _read_json(path)["sha256"].items():
             if hash_of_file(path / name) != digest:
                 raise ValueError(f"the content of {name} has changed")
-        state = TrainingState(**state)
+        state = read_state(path)
         weights = load_file(path / "model.safetensors")
         tensors = load_file(path / "optimizer.safetensors")
         groups = json.loads((path / "optimizer.json").read_text(encoding="utf-8"))
@@ -87,12 +89,16 @@ def load_checkpoint(path: Path, trained: Trained) -> TrainingState:
         raise DamagedCheckpointError(f"{path} is damaged: {' '.join(str(error).split())}") from error
     try:
         _check_fit(trained.model, weights)
-        trained.model.load_state_dict(weights, strict=False)
-        trained.optimizer.load_state_dict(_join_optimizer(tensors, groups))
+        own = trained.model.state_dict()
+        trained.model.load_state_dict(
+            {name: held_like(value, own[name]) for name, value in weights.items()}, strict=False
+        )
+        trained.optimizer.load_state_dict(_join_optimizer(tensors, groups, trained.optimizer))
     except (RuntimeError, ValueError, KeyError) as error:
         raise InputError(f"{path}: does not fit this configuration: {error}") from error
     if trained.average is not None:
-        trained.average.restart(averaged or dict(trained.model.named_parameters()))
+        start = averaged or dict(trained.model.named_parameters())
+        trained.average.restart({name: held_like(start[name], own) for name, own in trained.average.weights.items()})
     return state
 
 
@@ -108,6 +114,19 @@ def load_newest_checkpoint(paths: list[Path], trained: Trained) -> tuple[Trainin
         except DamagedCheckpointError as error:
             damaged.append(str(error))
     raise DamagedCheckpointError(f"no checkpoint can be read: {'; '.join(damaged)}")
+
+
+def read_state(path: Path) -> TrainingState:
+    """The state that a checkpoint holds."""
+    content = _read_json(path)
+    del content["sha256"]
+    return TrainingState(**content)
+
+
+def last_good_checkpoint(run_folder: Path) -> str:
+    """What an error says of where to go on from."""
+    checkpoints = complete_checkpoints(run_folder / "checkpoints")
+    return f"the last good checkpoint is {checkpoints[-1]}" if checkpoints else "there is no checkpoint yet"
 
 
 def complete_checkpoints(folder: Path) -> list[Path]:
@@ -171,46 +190,56 @@ def _replaced(target: Path) -> Path:
     return target.with_name(f".{target.name}.old.part")
 
 
+def _read_json(path: Path) -> dict[str, Any]:
+    return json.loads((path / STATE_FILE).read_text(encoding="utf-8"))
+
+
+def _gather(tensors: dict[str, Tensor], keep: bool) -> dict[str, Tensor]:
+    """Whole tensors in main memory, or, on a process that does not keep them, none."""
+    gathered = {}
+    for name, tensor in tensors.items():
+        value = whole(tensor.detach())
+        if keep:
+            gathered[name] = value.contiguous().cpu()
+    return gathered
+
+
 def _distinct_tensors(model: nn.Module) -> dict[str, Tensor]:
     """The state without the second names of tied tensors, which safetensors refuses."""
     seen: set[int] = set()
     distinct = {}
-    for name, tensor in model.state_dict().items():
-        if tensor.data_ptr() not in seen or tensor.numel() == 0:
-            seen.add(tensor.data_ptr())
-            distinct[name] = tensor.detach().contiguous().cpu()
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            distinct[name] = tensor
     return distinct
 
 
 def _check_fit(model: nn.Module, weights: dict[str, Tensor]) -> None:
     """Raise ValueError, naming some, if the model has other parameters than `weights`, or of other shapes."""
-    own = model.state_dict()
-    absent = [name for name in own if name not in weights and not _is_tied(name, model, weights)]
+    own = model.state_dict(keep_vars=True)
+    given = {id(own[name]) for name in weights if name in own}  # tied tensors stand under one of their names
+    absent = [name for name, tensor in own.items() if id(tensor) not in given]
     wrong = [*absent, *(name for name, value in weights.items() if name not in own or own[name].shape != value.shape)]
     if wrong:
         raise ValueError(f"other parameters, or other shapes, than the model's: {', '.join(wrong[:3])} …")
 
 
-def _is_tied(name: str, model: nn.Module, weights: dict[str, Tensor]) -> bool:
-    """Whether the tensor `name` shares its memory with one that the checkpoint holds."""
-    state = model.state_dict()
-    return any(state[other].data_ptr() == state[name].data_ptr() for other in weights if other in state)
-
-
 def _split_optimizer(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """An optimizer's state as named tensors and JSON."""
     state = optimizer.state_dict()
-    tensors = {
-        f"{index}.{name}": value.detach().contiguous().cpu()
-        for index, values in state["state"].items()
-        for name, value in values.items()
-    }
+    tensors = {f"{index}.{name}": value for index, values in state["state"].items() for name, value in values.items()}
     return tensors, {"param_groups": state["param_groups"]}
 
 
-def _join_optimizer(tensors: dict[str, Tensor], groups: dict[str, Any]) -> dict[str, Any]:
+def _join_optimizer(
+    tensors: dict[str, Tensor], groups: dict[str, Any], optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """The state that `_split_optimizer` took apart, held as the optimizer holds its parameters."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         index, name = key.split(".", 1)
-        state.setdefault(int(index), {})[name] = value
+        own = parameters[int(index)]
+        state.setdefault(int(index), {})[name] = held_like(value, own) if value.shape == own.shape else value
     return {"state": state, **groups}

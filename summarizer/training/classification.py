@@ -14,10 +14,9 @@ from summarizer.config import RunConfig, Split
 from summarizer.data.batching import IGNORED
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.files import InputError
-from summarizer.inference.summarizer import resolve_model
 from summarizer.models import FastformerSummarizerForSequenceClassification
 from summarizer.training.distributed import sum_over_processes
-from summarizer.training.setup import copy_embeddings, load_tokenizer, new_model_config
+from summarizer.training.setup import copy_embeddings, load_pretrained, load_tokenizer, new_model_config
 from summarizer.training.validation import share_in_batches
 
 
@@ -28,6 +27,7 @@ class Classification:
         self.config = config
         self.tokenizer = load_tokenizer(config)
         self.classes: list[str] = []
+        self.notes: list[str] = []
 
     def prepare(self, split: Split) -> PreparedData | None:
         """Documents as token ids and the numbers of their classes."""
@@ -83,29 +83,27 @@ class Classification:
         total = torch.tensor(sum_over_processes(accelerator, confusion.flatten().tolist()))
         return accuracy_and_macro_f1(total.view_as(confusion)), []
 
+    def signature(self, _data: PreparedData) -> str:
+        """None: accuracy and macro-F1 have no settings."""
+        return ""
+
     def predict(self, model: Any, data: PreparedData, accelerator: Accelerator) -> Iterator[tuple[int, int]]:
         """(Index of a document, number of its class by the model) for this process's share of the documents."""
-        bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
-        bare.eval()
+        model.eval()
         tokens_per_batch = self.config.training.tokens_per_batch
         for batch, tensors in share_in_batches(data, tokens_per_batch, accelerator, self.tokenizer.pad_token_id):
             del tensors["labels"]
             with torch.no_grad(), accelerator.autocast():
-                logits = bare(**tensors).logits
+                logits = model(**tensors).logits
             yield from zip(batch, logits.argmax(dim=-1).tolist(), strict=True)
-        bare.train()
+        model.train()
 
     def _pretrained(self, names: dict[str, Any]) -> Any:
-        if self.config.model:
-            raise InputError("'model' describes a new model and 'pretrained' names a trained one; give one of them")
-        try:
-            return AutoModelForSequenceClassification.from_pretrained(
-                resolve_model(str(self.config.pretrained)), dtype=torch.float32, use_safetensors=True,
-                ignore_mismatched_sizes=True, num_labels=len(self.classes), **names,
-            )  # fmt: skip
-        except (OSError, ValueError, KeyError) as error:
-            what = " ".join(str(error).split())
-            raise InputError(f"pretrained '{self.config.pretrained}' cannot be loaded: {what}") from error
+        model, self.notes = load_pretrained(
+            AutoModelForSequenceClassification, self.config, ignore_mismatched_sizes=True,
+            num_labels=len(self.classes), **names,
+        )  # fmt: skip
+        return model
 
 
 def accuracy_and_macro_f1(confusion: Tensor) -> dict[str, float]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
 from summarizer.config import TrainingConfig
 from summarizer.data.batching import IGNORED, collate
+from summarizer.training.engine import Engine
 from summarizer.training.task import Task
 
 
@@ -22,8 +22,7 @@ class BatchTooLargeError(Exception):
 class Gradients:
     """Adds up the gradients of a step. `some_row` is any row of the data: a process without work needs a stand-in."""
 
-    accelerator: Accelerator
-    model: Any  # as accelerate has prepared it
+    engine: Engine
     task: Task
     settings: TrainingConfig
     seed: int
@@ -34,7 +33,7 @@ class Gradients:
         batch = collate(rows or [self.some_row], self.task.tokenizer.pad_token_id)
         if not rows:
             batch["labels"].fill_(IGNORED)
-        return {name: tensor.to(self.accelerator.device) for name, tensor in batch.items()}
+        return {name: tensor.to(self.engine.accelerator.device) for name, tensor in batch.items()}
 
     def add(self, batches: list[dict[str, Tensor]], num_labels: float, step: int, say: Callable[[str], None]) -> float:
         """Add the gradients of Σ loss / num_labels to those of the model; returns the summed loss.
@@ -43,7 +42,7 @@ class Gradients:
         Raises BatchTooLargeError.
         """
         parts = list(enumerate(batches))
-        if self.settings.split_on_out_of_memory and self.accelerator.num_processes > 1:
+        if self.settings.split_on_out_of_memory and self.engine.accelerator.num_processes > 1:
             # Processes exchange gradients in their last backward, which cannot be begun anew: let it be a small one.
             parts.append((len(batches), self.tensors([])))
         while True:
@@ -52,29 +51,29 @@ class Gradients:
                 for position, (index, batch) in enumerate(parts):
                     self._seed_dropout(index, step)
                     is_last = position == len(parts) - 1
-                    with nullcontext() if is_last else self.accelerator.no_sync(self.model):
+                    with nullcontext() if is_last else self.engine.without_exchange():
                         loss += self._backward(batch, num_labels)
                 return loss
             except BatchTooLargeError as error:
                 index, batch = parts[position]
-                exchanged = self.accelerator.num_processes > 1 and position == len(parts) - 1
+                exchanged = self.engine.accelerator.num_processes > 1 and position == len(parts) - 1
                 if not self.settings.split_on_out_of_memory or len(batch["labels"]) == 1 or exchanged:
                     raise
                 say(f"out of memory at step {step + 1} with {error}: split in two")
                 parts[position : position + 1] = [(index, half) for half in _halves(batch)]
             # A backward that failed has left part of its gradients.
-            self.model.zero_grad(set_to_none=True)
+            self.engine.model.zero_grad(set_to_none=True)
 
     def _backward(self, batch: dict[str, Tensor], num_labels: float) -> float:
         with _naming_the_size(batch):
-            loss = self.task.summed_loss(self.model, batch, self.settings.label_smoothing)
+            loss = self.task.summed_loss(self.engine.model, batch, self.settings.label_smoothing)
             # Processes' gradients are averaged: times their number, it is the sum over all labels.
-            self.accelerator.backward(loss * (self.accelerator.num_processes / num_labels))
+            self.engine.accelerator.backward(loss * (self.engine.accelerator.num_processes / num_labels))
         return float(loss.detach())
 
     def _seed_dropout(self, index: int, step: int) -> None:
         """The same dropout for a micro-batch on whichever process and after whatever resume."""
-        number = index * self.accelerator.num_processes + self.accelerator.process_index
+        number = index * self.engine.accelerator.num_processes + self.engine.accelerator.process_index
         mixed = (self.seed * 1_000_003 + step) * 1_000_003 + number
         torch.manual_seed(mixed % 2**63)
 

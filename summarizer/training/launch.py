@@ -9,18 +9,26 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
-from accelerate.utils import DistributedType, InitProcessGroupKwargs, LoggerType
+from accelerate.utils import InitProcessGroupKwargs, LoggerType
 
 from summarizer.config import TrainingConfig
 from summarizer.files import InputError, lock_file
 from summarizer.inference.summarizer import choose_device, choose_dtype
+from summarizer.training.checkpoint import complete_checkpoints, finish_folder
+from summarizer.training.engine import fsdp_settings
 
-SHARDED = (DistributedType.FSDP, DistributedType.DEEPSPEED, DistributedType.MEGATRON_LM)
 LOCK_FILE = ".lock"
 
 
 def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
     """The accelerator by the launcher's settings and the run's own. Raises InputError for what this machine lacks."""
+    for name in ("DEEPSPEED", "MEGATRON_LM"):
+        if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
+            raise InputError(
+                f"the launcher asks for {name}, which is not supported; FSDP splits the model, too, and is: "
+                "configs/accelerate/fsdp.yaml"
+            )
+    fsdp_settings()
     precision = settings.mixed_precision
     if precision == "auto":
         precision = "bf16" if bfloat16_is_fast() else "no"
@@ -39,9 +47,6 @@ def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
         )
     except ValueError as error:  # a precision that this machine lacks, an unknown tracker
         raise InputError(f"training.mixed_precision or training.trackers: {error}") from error
-    if accelerator.distributed_type in SHARDED:  # a checkpoint is the whole model, as each process has it
-        name = accelerator.distributed_type.value
-        raise InputError(f"the launcher asks for {name}, which splits the model; use MULTI_GPU: one whole on each GPU")
     return accelerator
 
 
@@ -69,3 +74,18 @@ def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
             left.unlink()
         os.register_at_fork(after_in_child=file.close)  # a worker that outlives a killed run must not hold it
         yield
+
+
+def checkpoints_to_resume(folder: Path, resume: bool) -> list[Path]:
+    """The complete checkpoints of the run folder, oldest first; none for a new run.
+
+    Raises InputError where a run is there that is not to be resumed, or cannot be.
+    """
+    for name in ("best", "last", "averaged"):
+        finish_folder(folder / name)
+    checkpoints = complete_checkpoints(folder / "checkpoints")
+    if not resume and checkpoints:
+        raise InputError(f"{folder} holds a run already; write resume=true to go on with it, or give another name")
+    if not checkpoints and any((folder / name).exists() for name in ("best", "last")):
+        raise InputError(f"{folder} holds models of a run but none of its checkpoints; give another name")
+    return checkpoints

@@ -8,85 +8,69 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import torch
-import yaml
 from accelerate import Accelerator
 from torch import Tensor
 from transformers.utils.logging import disable_progress_bar
 
 from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
 from summarizer.data.batching import BatchPlan, load_shares, num_labels_in
-from summarizer.data.preparation import identical_documents
 from summarizer.files import InputError, StoppedError, write_whole
-from summarizer.memory import keep_freed_memory, peak_memory_mb
-from summarizer.training.adaptation import choose_what_is_trained, without_adapters
-from summarizer.training.average import ExponentialAverage
-from summarizer.training.card import make_card, without_paths
+from summarizer.memory import keep_freed_memory
+from summarizer.training.adaptation import choose_what_is_trained
 from summarizer.training.checkpoint import (
-    Trained,
+    TrainingError,
     TrainingState,
-    complete_checkpoints,
-    finish_folder,
+    last_good_checkpoint,
     load_newest_checkpoint,
     prune_checkpoints,
     save_checkpoint,
-    save_model_folder,
 )
 from summarizer.training.classification import Classification
+from summarizer.training.description import describe, estimate, peak_memory
 from summarizer.training.distributed import naming_absent_processes, sum_over_processes
+from summarizer.training.engine import clip_gradients, make_engine
 from summarizer.training.gradients import BatchTooLargeError, Gradients
-from summarizer.training.launch import bfloat16_is_fast, locked, make_accelerator
-from summarizer.training.optim import learning_rate_at, make_optimizer, set_learning_rate
+from summarizer.training.launch import checkpoints_to_resume, locked, make_accelerator
+from summarizer.training.optim import learning_rate_at, set_learning_rate
 from summarizer.training.progress import RunLog, StepWindow
+from summarizer.training.rate_finder import report, save_trial, try_rates
+from summarizer.training.selection import Selection
 from summarizer.training.stopping import StopSignals
 from summarizer.training.summarization import Summarization
 from summarizer.training.task import Task
-from summarizer.training.validation import validation_loss
 
 STEPS_TIMED = 3  # of a dry run
 TASKS: dict[str, Any] = {"summarization": Summarization, "classification": Classification}
 
 
-class TrainingError(InputError):
-    """Training cannot go on; the message says why and which checkpoint is the last good one."""
-
-
-def train(config: RunConfig, dry_run: bool = False) -> Path:
+def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = None) -> Path:
     """Train by `config` and return the run folder. Raises InputError (one clear line) for what cannot be done.
 
-    A dry run says what would be done and how long it would take, and writes no run folder.
+    A rehearsal writes no run folder: `dry-run` says what would be done and how long it would take, `find-lr` tries
+    learning rates.
     """
     folder = Path(config.output_dir, config.name)
     keep_freed_memory()
     disable_progress_bar()  # transformers' own, for every file that is written
     accelerator = make_accelerator(config.training, folder)
-    with nullcontext() if dry_run else locked(folder, accelerator), naming_absent_processes(accelerator):
+    with nullcontext() if rehearsal else locked(folder, accelerator), naming_absent_processes(accelerator):
         with accelerator.main_process_first():
-            checkpoints = [] if dry_run else _checkpoints_to_resume(folder, config.resume)
+            checkpoints = [] if rehearsal else checkpoints_to_resume(folder, config.resume)
         run = _Run(config, folder, accelerator, TASKS[config.task](config))
-        if dry_run:
+        if rehearsal == "dry-run":
             run.estimate()
+        elif rehearsal == "find-lr":
+            run.find_learning_rate()
         elif run.start(checkpoints):
             run.loop()
     return folder
-
-
-def _checkpoints_to_resume(folder: Path, resume: bool) -> list[Path]:
-    for name in ("best", "last"):
-        finish_folder(folder / name)
-    checkpoints = complete_checkpoints(folder / "checkpoints")
-    if not resume and checkpoints:
-        raise InputError(f"{folder} holds a run already; write resume=true to go on with it, or give another name")
-    if not checkpoints and any((folder / name).exists() for name in ("best", "last")):
-        raise InputError(f"{folder} holds models of a run but none of its checkpoints; give another name")
-    return checkpoints
 
 
 class _Run:
@@ -99,10 +83,11 @@ class _Run:
         self.say: Callable[[str], None] = partial(print, file=sys.stderr)  # until there is a log
         with accelerator.main_process_first():  # the others find what the main process has prepared
             training_data = task.prepare("train")
-            self.validation_data = task.prepare("validation")
+            others = {split: task.prepare(split) for split in ("validation", "test")}
         if training_data is None:
             raise InputError("data.train is empty")
         self.training_data = training_data
+        self.data = {"train": training_data, **{split: data for split, data in others.items() if data is not None}}
         self.plan = BatchPlan(
             training_data.source_lengths,
             training_data.target_lengths,
@@ -111,14 +96,21 @@ class _Run:
             config.seed,
         )
         model = task.make_model()
-        self.num_parameters = model.num_parameters()
+        sizes = {
+            "parameters": model.num_parameters(),
+            "documents": len(training_data),
+            "validation_documents": len(self.data.get("validation", [])),
+        }
         choose_what_is_trained(model, self.settings)
-        self.num_trained = model.num_parameters(only_trainable=True)
-        self.model, self.optimizer = accelerator.prepare(model, make_optimizer(model, self.settings))
-        decay = self.settings.ema_decay
-        average = None if decay is None else ExponentialAverage(self._bare_model(), decay)
-        self.gradients = Gradients(accelerator, self.model, task, self.settings, config.seed, training_data.rows[0])
-        self.trained = Trained(self._bare_model(), self.optimizer, average)
+        num_trained = model.num_parameters(only_trainable=True)
+        self.model_line = f"{sizes['parameters']:,} parameters" + (
+            f", {num_trained:,} trained" if num_trained != sizes["parameters"] else ""
+        )
+        self.engine = make_engine(accelerator, model, self.settings)
+        self.trained = self.engine.trained
+        self.selection = Selection(config, folder, self.engine, task, self.data.get("validation"), sizes)
+        self.gradients = Gradients(self.engine, task, self.settings, config.seed, training_data.rows[0])
+        self.stop = StopSignals()
         self.state = TrainingState(samples=self.plan.fingerprint(self.settings.batches_per_step))
 
     def start(self, checkpoints: list[Path]) -> bool:
@@ -143,49 +135,42 @@ class _Run:
 
     def estimate(self) -> None:
         """Say what a run would be, and how long its steps would take by the median of a few."""
-        shares = load_shares(self.training_data.rows, self.plan, 0, self.accelerator.process_index, self.num_processes)
-        self.stop, seconds = StopSignals(), []
+        shares, seconds = self._shares(), []
         for _ in range(1 + STEPS_TIMED):
             before = self.state.seconds
             self._step(next(shares))
             seconds.append(self.state.seconds - before)
-        minutes = statistics.median(seconds[1:]) * self.settings.steps / 60
-        if self.settings.max_minutes is not None:
-            minutes = min(minutes, self.settings.max_minutes)
-        steps = self.plan.epoch(0)
-        most = max(len(batch) for step in steps for batch in step)
         lines = [
             *self._description(),
-            f"{len(steps):,} steps an epoch, {self.settings.steps / len(steps):.2f} epochs; a micro-batch has up to "
-            f"{most} documents, the longest of {max(self.plan.lengths):,} source tokens",
-            f"about {int(minutes // 60)} h {minutes % 60:.0f} min of training, without validation",
-            *(f"{value:,.0f} MB of memory" for value in self._memory().values()),
+            *estimate(self.plan, self.settings, statistics.median(seconds[1:])),
+            *(f"{value:,.0f} MB of memory" for value in peak_memory(self.accelerator).values()),
         ]
         if self.accelerator.is_main_process:
             print("\n".join(lines), file=sys.stderr)
 
+    def find_learning_rate(self) -> None:
+        """Try learning rates on the training data; says the best and writes the trial beside the run folder."""
+        shares = self._shares()
+        trial = try_rates(lambda rate: self._step(next(shares), rate)["loss"])
+        if self.accelerator.is_main_process:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            report(trial, save_trial(trial, self.folder.with_name(f"{self.folder.name}-learning-rate")))
+
     def loop(self) -> None:
         """Take steps until the last one, early stopping, or a signal; the newest state is always on disk at the end."""
         settings, window, stopped, saved = self.settings, StepWindow(), False, -1
-        shares = load_shares(
-            self.training_data.rows,
-            self.plan,
-            self.state.step,
-            self.accelerator.process_index,
-            self.num_processes,
-            settings.num_workers,
-        )
-        with self.log, StopSignals() as self.stop:
-            while self._in_budget() and not self._stopped_early():
+        shares = self._shares(settings.num_workers)
+        with self.log, self.stop:
+            while self._in_budget() and not self.selection.stops_early(self.state, self.say):
                 taken = self._step(next(shares))
                 step, is_last = self.state.step, not self._in_budget()
                 window.add(taken)
                 self.log.advance()
                 if step % settings.log_every == 0 or is_last:
-                    self.log.record(step, {**window.metrics(), **self._memory()}, window.shown())
+                    self.log.record(step, {**window.metrics(), **peak_memory(self.accelerator)}, window.shown())
                     window = StepWindow()
                 if step % settings.validate_every == 0 or is_last:
-                    self._validate()
+                    self.state = self.selection.validate(self.state, self.log)
                 stopped = taken["stop"] > 0 and not is_last
                 if stopped:
                     break
@@ -195,16 +180,23 @@ class _Run:
             if self.state.skipped_in_a_row:
                 raise TrainingError(
                     f"the run ends with a loss or gradient that is not finite at step {self.state.step}; "
-                    f"{self._last_checkpoint()}; a lower training.learning_rate may help"
+                    f"{last_good_checkpoint(self.folder)}; a lower training.learning_rate may help"
                 )
             if saved != self.state.step:
                 self._save_checkpoint()
-            self._save_model("last")
+            if not stopped:
+                self.selection.save_mean_of_best(self.state, self.log)
+            self.selection.save("last", self.state.step, self.state.validation)
         self.accelerator.end_training()
         if stopped:
             path = self.folder / "checkpoints" / f"step-{self.state.step:06d}"
             raise StoppedError(f"stopped after step {self.state.step}; resume=true goes on from {path}")
         self.say(f"done: {self.folder}")
+
+    def _shares(self, num_workers: int = 0) -> Iterator[list[list[dict[str, Any]]]]:
+        """This process's micro-batches of each step from the present one on."""
+        first, process = self.state.step, self.accelerator.process_index
+        return load_shares(self.training_data.rows, self.plan, first, process, self.num_processes, num_workers)
 
     def _resume(self, checkpoints: list[Path]) -> list[str]:
         """Restore the newest good checkpoint; returns lines about it. Raises InputError for what cannot change."""
@@ -230,46 +222,18 @@ class _Run:
             return []
 
     def _description(self) -> list[str]:
-        precision = self.accelerator.mixed_precision.replace("no", "float32")
-        lines = [line for data in (self.training_data, self.validation_data) if data for line in data.lines()]
-        trained = "" if self.num_trained == self.num_parameters else f", {self.num_trained:,} trained"
-        lines += self._leaks()
-        lines.append(
-            f"{self.num_parameters:,} parameters{trained}; {self.num_processes} process(es) on "
-            f"{self.accelerator.device.type}, {precision}; {self.plan.batches_per_step} micro-batch(es) of up to "
-            f"{self.settings.tokens_per_batch:,} source tokens a step, {self.plan.padding_share():.1%} padding"
-        )
-        if precision == "bf16" and not bfloat16_is_fast():
-            lines.append(
-                "bf16 is slow on this machine, often slower than float32; training.mixed_precision=auto chooses"
-            )
-        if self.plan.batches_per_step != self.settings.batches_per_step:
-            lines.append(
-                f"training.batches_per_step raised from {self.settings.batches_per_step} to "
-                f"{self.plan.batches_per_step}: every process needs a micro-batch"
-            )
-        return lines
-
-    def _leaks(self) -> list[str]:
-        """A warning where validation cannot be trusted."""
-        ids = [] if self.validation_data is None else identical_documents(self.training_data, self.validation_data)
-        if not ids:
-            return []
-        return [f"warning: {len(ids):,} validation documents are training documents, too: {', '.join(ids[:3])}"]
+        described = describe(self.data, self.model_line + self.engine.note, self.plan, self.accelerator, self.settings)
+        return [*described, *self.task.notes]
 
     def _in_budget(self) -> bool:
         minutes = self.settings.max_minutes
         return self.state.step < self.settings.steps and (minutes is None or self.state.seconds < 60 * minutes)
 
-    def _memory(self) -> dict[str, float]:
-        """The peak memory so far of this process, or of its GPU."""
-        if self.accelerator.device.type == "cuda":
-            return {"peak_memory_mb": torch.cuda.max_memory_allocated() / 2**20}
-        peak = peak_memory_mb()
-        return {} if peak is None else {"peak_memory_mb": peak}
+    def _step(self, micro_batches: list[list[dict[str, Any]]], learning_rate: float | None = None) -> dict[str, float]:
+        """One optimizer step over this process's micro-batches; returns the step's statistics over all processes.
 
-    def _step(self, micro_batches: list[list[dict[str, Any]]]) -> dict[str, float]:
-        """One optimizer step over this process's micro-batches; returns the step's statistics over all processes."""
+        The learning rate is that of the schedule, if none is given.
+        """
         accelerator, started = self.accelerator, time.perf_counter()
         tensors = [self.gradients.tensors(rows) for rows in micro_batches]
         own_labels = sum(map(num_labels_in, tensors))
@@ -279,10 +243,10 @@ class _Run:
             accelerator, [own_labels, own_source_tokens, own_documents]
         )
         own_loss = self._add_gradients(tensors, labels)
-        learning_rate = learning_rate_at(self.state.step, self.settings, self.state.seconds)
-        set_learning_rate(self.optimizer, learning_rate)
-        norm = accelerator.clip_grad_norm_(self.model.parameters(), self.settings.max_grad_norm)
-        norm = float(norm) if norm is not None else 0.0
+        if learning_rate is None:
+            learning_rate = learning_rate_at(self.state.step, self.settings, self.state.seconds)
+        set_learning_rate(self.trained.optimizer, learning_rate)
+        norm = clip_gradients(self.engine, self.settings.max_grad_norm)
         # A signal may have reached one process only; all must stop after the same step. So with the time that is up.
         seconds = (time.perf_counter() - started) / self.num_processes
         loss_sum, stop, seconds = sum_over_processes(accelerator, [own_loss, self.stop.received, seconds])
@@ -293,11 +257,11 @@ class _Run:
         if skipped:
             self._count_skipped(loss, norm, micro_batches)
         else:
-            self.optimizer.step()
+            self.trained.optimizer.step()
             self.state = replace(self.state, step=self.state.step + 1, skipped_in_a_row=0)
             if self.trained.average is not None:
                 self.trained.average.update(self.trained.model, self.state.step)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.trained.optimizer.zero_grad(set_to_none=True)
         return {
             "loss": loss,
             "labels": labels,
@@ -317,7 +281,7 @@ class _Run:
                 f"out of memory at step {self.state.step + 1} with {error}; lower training.tokens_per_batch (more "
                 "training.batches_per_step make up for it) or data.max_source_tokens, or set "
                 "training.gradient_checkpointing or training.split_on_out_of_memory; "
-                f"{self._last_checkpoint()}"
+                f"{last_good_checkpoint(self.folder)}"
             ) from error
 
     def _count_skipped(self, loss: float, norm: float, micro_batches: list[list[dict[str, Any]]]) -> None:
@@ -335,72 +299,15 @@ class _Run:
             f"with the documents {', '.join(ids[:8])}"
         )
         if self.state.skipped_in_a_row > self.settings.max_skipped_in_a_row:
-            raise TrainingError(f"{what}; {self._last_checkpoint()}; a lower training.learning_rate may help")
+            raise TrainingError(f"{what}; {last_good_checkpoint(self.folder)}; a lower training.learning_rate may help")
         self.say(f"step skipped: {what}")
 
-    def _last_checkpoint(self) -> str:
-        checkpoints = complete_checkpoints(self.folder / "checkpoints")
-        return f"the last good checkpoint is {checkpoints[-1]}" if checkpoints else "there is no checkpoint yet"
-
-    def _validate(self) -> None:
-        """Validation loss and the task's metrics; keeps the best model and counts validations without improvement."""
-        data, settings = self.validation_data, self.settings
-        if data is None:
-            return
-        with self._averaged():
-            loss = validation_loss(self.model, data, settings.tokens_per_batch, self.accelerator, self.task)
-            if not math.isfinite(loss):
-                where = f"after step {self.state.step}; {self._last_checkpoint()}"
-                raise TrainingError(f"the validation loss ({loss}) is not finite {where}")
-            metrics, notes = self.task.metrics(self.model, data, self.accelerator)
-        metrics = {"validation_loss": loss, **metrics}
-        self.log.record(self.state.step, metrics, "  ".join(f"{name} {value:.3f}" for name, value in metrics.items()))
-        for note in notes:
-            self.say(note)
-        score = -loss if settings.best_metric == "loss" else metrics[settings.best_metric]
-        is_best = self.state.best_score is None or score > self.state.best_score
-        self.state = replace(
-            self.state,
-            validation=metrics,
-            best_score=score if is_best else self.state.best_score,
-            validations_without_improvement=0 if is_best else self.state.validations_without_improvement + 1,
-        )
-        if is_best:
-            self._save_model("best")
-
-    def _stopped_early(self) -> bool:
-        patience = self.settings.early_stopping_patience
-        stopped = patience is not None and self.state.validations_without_improvement >= patience
-        if stopped:
-            self.say(f"stopped early: no better {self.settings.best_metric} in {patience} validations")
-        return stopped
-
     def _save_checkpoint(self) -> None:
-        checkpoints = self.folder / "checkpoints"
-        if self.accelerator.is_main_process:
-            scaler = self.accelerator.scaler
-            state = replace(self.state, loss_scaler=scaler.state_dict() if scaler is not None else {})
-            save_checkpoint(checkpoints, state, self.trained)
+        checkpoints, scaler = self.folder / "checkpoints", self.accelerator.scaler
+        state = replace(self.state, loss_scaler=scaler.state_dict() if scaler is not None else {})
+        writes = self.accelerator.is_main_process
+        save_checkpoint(checkpoints, state, self.trained, writes)
+        if writes:
             prune_checkpoints(checkpoints, self.settings.keep_checkpoints, self.settings.keep_every)
+            self.selection.forget_candidates()
         self.accelerator.wait_for_everyone()
-
-    def _save_model(self, name: str) -> None:
-        if self.accelerator.is_main_process:
-            sizes = {
-                "parameters": self.num_parameters,
-                "documents": len(self.training_data),
-                "validation_documents": len(self.validation_data or []),
-            }
-            shown = yaml.safe_dump(without_paths(asdict(self.config)), sort_keys=False)
-            card = make_card(self.config, shown, self.state.step, sizes, self.state.validation)
-            with self._averaged():
-                save_model_folder(self.folder / name, without_adapters(self.trained.model), self.task.tokenizer, card)
-        self.accelerator.wait_for_everyone()
-
-    def _averaged(self) -> Any:
-        average = self.trained.average
-        return nullcontext() if average is None else average.applied(self.trained.model)
-
-    def _bare_model(self) -> Any:
-        # Without its wrapper the model would compute in float32 from then on: accelerate takes it off for good.
-        return self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=True)

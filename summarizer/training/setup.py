@@ -4,7 +4,14 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+)
+from transformers.utils import logging
 
 from summarizer.config import GenerationConfig, RunConfig
 from summarizer.files import InputError
@@ -12,6 +19,15 @@ from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import SummarySettings
 from summarizer.inference.summarizer import resolve_model
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
+
+# How a model of ours with the other head names the encoder's weights. The saved name of tied embeddings is the first.
+OTHER_HEADS: dict[Any, dict[str, str]] = {
+    AutoModelForSequenceClassification: {
+        r"^model\.shared\.": "encoder.embed_tokens.",
+        r"^model\.encoder\.": "encoder.",
+    },
+    AutoModelForSeq2SeqLM: {r"^encoder\.embed_tokens\.": "model.shared.", r"^encoder\.": "model.encoder."},
+}
 
 
 def load_tokenizer(config: RunConfig) -> Any:
@@ -23,20 +39,24 @@ def load_tokenizer(config: RunConfig) -> Any:
         raise InputError(f"data.tokenizer '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
 
 
-def make_model(config: RunConfig, tokenizer: Any) -> Any:
-    """A new model by `config.model`, or the pretrained one, with the run's generation settings.
+def make_model(config: RunConfig, tokenizer: Any) -> tuple[Any, list[str]]:
+    """A new model by `config.model`, or the pretrained one, with the run's generation settings; and lines about it.
 
     New weights follow from the seed. Raises InputError for settings that do not fit.
     """
     torch.manual_seed(config.seed)
-    model = _new_model(config, tokenizer) if config.pretrained is None else _pretrained_model(config)
+    if config.pretrained is None:
+        model, notes = _new_model(config, tokenizer), []
+    else:
+        model, notes = load_pretrained(AutoModelForSeq2SeqLM, config)
+        model.config.task_specific_params = None  # documents are trained on, and so later read, without a prompt
     if config.training.initial_embeddings is not None:
         copy_embeddings(model, config.training.initial_embeddings)
     if config.training.gradient_checkpointing:
         model.activation_checkpointing_enable({"use_reentrant": False})
     model.config.sentence_per_line = config.data.sentence_per_line
     model.generation_config = make_generation_config(model, config.generation)
-    return model.train()  # a pretrained model comes in evaluation mode, without dropout
+    return model.train(), notes  # a pretrained model comes in evaluation mode, without dropout
 
 
 def check_lengths(model: Any, tokenizer: Any, longest: int) -> None:
@@ -97,18 +117,38 @@ def _new_model(config: RunConfig, tokenizer: Any) -> FastformerSummarizerForCond
         raise InputError(f"model: {' '.join(str(error).split())}") from error
 
 
-def _pretrained_model(config: RunConfig) -> Any:
+def load_pretrained(auto_class: Any, config: RunConfig, **options: Any) -> tuple[Any, list[str]]:
+    """The model that `config.pretrained` names as one of `auto_class`, and a line about what it did not hold or use.
+
+    A model of ours with another head lends its encoder. Raises InputError where nothing can be loaded.
+    """
     if config.model:
         raise InputError("'model' describes a new model and 'pretrained' names a trained one; give one of them")
-    path = resolve_model(str(config.pretrained))
+    name, path = config.pretrained, resolve_model(str(config.pretrained))
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # its table of what was not loaded is a line of ours
     try:
-        model = AutoModelForSeq2SeqLM.from_pretrained(path, dtype=torch.float32, use_safetensors=True)
+        is_ours = AutoConfig.from_pretrained(path).model_type == SummarizerConfig.model_type
+        model, loaded = auto_class.from_pretrained(
+            path, dtype=torch.float32, use_safetensors=True, output_loading_info=True,
+            key_mapping=OTHER_HEADS[auto_class] if is_ours else None, **options,
+        )  # fmt: skip
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(
-            f"pretrained '{config.pretrained}' cannot be loaded: {' '.join(str(error).split())}"
-        ) from error
-    model.config.task_specific_params = None  # documents are trained on, and so later read, without a task's prompt
-    return model
+        raise InputError(f"pretrained '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    if is_ours:  # else saving would give the weights their former names again
+        vars(model).pop("_weight_conversions", None)
+    new = sorted({*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])})
+    if len(new) >= len(model.state_dict()):
+        raise InputError(f"pretrained '{name}' has no weight that fits {type(model).__name__}")
+    notes = [f"new weights, which pretrained '{name}' lacks: {_some(new)}"] if new else []
+    unused = sorted(loaded["unexpected_keys"])
+    return model, [*notes, *([f"weights of pretrained '{name}' without use: {_some(unused)}"] if unused else [])]
+
+
+def _some(names: list[str]) -> str:
+    return f"{len(names)} tensors, {', '.join(names[:3])}" + (", …" if len(names) > 3 else "")
 
 
 def copy_embeddings(model: Any, name: str) -> None:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from summarizer.config import RunConfig, Split
 from summarizer.data.preparation import PreparedData, prepare
+from summarizer.evaluation.evaluate import signature_of_texts
 from summarizer.training.loss import summed_loss
 from summarizer.training.setup import check_lengths, load_tokenizer, make_model
 from summarizer.training.validation import validation_rouge
@@ -18,6 +19,7 @@ class Summarization:
     def __init__(self, config: RunConfig) -> None:
         self.config = config
         self.tokenizer = load_tokenizer(config)
+        self.notes: list[str] = []
         self._longest = 0
 
     def prepare(self, split: Split) -> PreparedData | None:
@@ -27,12 +29,13 @@ class Summarization:
         if split != "train" and not entries:
             return None
         prepared = prepare(entries, split, data, self.tokenizer, limit)
-        self._longest = max(self._longest, *prepared.source_lengths)
+        if split != "test":  # which the model need not read now
+            self._longest = max(self._longest, *prepared.source_lengths)
         return prepared
 
     def make_model(self) -> Any:
         """A model that reads the longest document, or InputError."""
-        model = make_model(self.config, self.tokenizer)
+        model, self.notes = make_model(self.config, self.tokenizer)
         check_lengths(model, self.tokenizer, self._longest)
         return model
 
@@ -46,3 +49,8 @@ class Summarization:
         if not training.rouge_examples:
             return {}, []
         return validation_rouge(model, self.tokenizer, data, training, accelerator)
+
+    def signature(self, data: PreparedData) -> str:
+        """That of ROUGE."""
+        count = min(self.config.training.rouge_examples, len(data))
+        return signature_of_texts(count) if count else ""

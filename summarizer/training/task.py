@@ -13,6 +13,7 @@ class Task(Protocol):
     """A kind of model and data. A micro-batch holds input_ids and attention_mask [B, N], labels [B, T] (−100: none)."""
 
     tokenizer: Any
+    notes: list[str]  # for people, about the model that was made
 
     def prepare(self, split: Split) -> PreparedData | None:
         """The split as token ids; None where no data of that split are configured."""
@@ -28,4 +29,8 @@ class Task(Protocol):
 
     def metrics(self, model: Any, data: PreparedData, accelerator: Accelerator) -> tuple[dict[str, float], list[str]]:
         """What a validation measures beside the loss, higher is better, and lines about what went wrong."""
+        ...
+
+    def signature(self, data: PreparedData) -> str:
+        """What the metrics on these data depend on, in one line; empty where that goes without saying."""
         ...

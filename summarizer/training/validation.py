@@ -32,16 +32,17 @@ def share_in_batches(
 def validation_loss(
     model: Any, data: PreparedData, tokens_per_batch: int, accelerator: Accelerator, task: Task
 ) -> float:
-    """The mean loss per label, each document counted once, whatever the number of processes."""
+    """The mean loss per label, each document counted once, whatever the number of processes.
+
+    The model is a plain one of this process: processes with fewer batches than others must not wait for them in it.
+    """
     loss_sum, num_labels = 0.0, 0
-    # The bare model: processes with fewer batches than others must not wait inside DistributedDataParallel.
-    bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)
-    bare.eval()
+    model.eval()
     with torch.no_grad(), accelerator.autocast():
         for _, tensors in share_in_batches(data, tokens_per_batch, accelerator, task.tokenizer.pad_token_id):
             num_labels += num_labels_in(tensors)
-            loss_sum += float(task.summed_loss(bare, tensors, 0.0))
-    bare.train()
+            loss_sum += float(task.summed_loss(model, tensors, 0.0))
+    model.train()
     total_loss, total_labels = sum_over_processes(accelerator, [loss_sum, num_labels])
     return total_loss / total_labels
 
@@ -56,10 +57,9 @@ def validation_rouge(
     positions = range(min(config.rouge_examples, len(data)))
     mine = list(positions[accelerator.process_index :: accelerator.num_processes])
     rows = [data.rows[index] for index in mine]
-    bare = accelerator.unwrap_model(model, keep_fp32_wrapper=True)  # without it, autocast would end for good
     settings = SummarySettings(tokens_per_batch=config.tokens_per_batch)
     with accelerator.autocast():
-        summaries = generate_summaries(bare, tokenizer, [row["input_ids"] for row in rows], settings)
+        summaries = generate_summaries(model, tokenizer, [row["input_ids"] for row in rows], settings)
     written = [
         (index, summary.text, row["target"], f"{row['id']}: {summary.error}" if summary.status == "failed" else "")
         for index, summary, row in zip(mine, summaries, rows, strict=True)

@@ -1,5 +1,6 @@
 import json
 import random
+import re
 
 import pytest
 import torch
@@ -9,7 +10,9 @@ from summarizer.config import load_config
 from summarizer.files import InputError
 from summarizer.training.classification import accuracy_and_macro_f1
 from summarizer.training.loop import train
+from summarizer.training.setup import make_model
 from tests.corpus import WORDS, tiny_tokenizer, write_jsonl
+from tests.tiny import tiny_model
 from tests.training.conftest import TINY_MODEL
 
 CONFIG = """
@@ -63,6 +66,30 @@ def test_a_word_that_decides_is_learned_and_the_best_model_is_of_the_ecosystem(c
         right += model.config.id2label[int(scores.argmax())] == row["label"]
     assert 100 * right / len(rows) == pytest.approx(max(line["accuracy"] for line in validated))
     assert "AutoModelForSequenceClassification" in (folder / "best/README.md").read_text(encoding="utf-8")
+
+
+def test_a_summarizer_lends_its_encoder_and_what_was_not_loaded_is_said(configure, tmp_path, capsys):
+    torch.manual_seed(0)
+    summarizer = tiny_model(vocab_size=len(tiny_tokenizer()), pad_token_id=tiny_tokenizer().pad_token_id)
+    summarizer.save_pretrained(tmp_path / "summarizer")
+    folder = train(configure(f"pretrained={tmp_path}/summarizer", "training.steps=1", "training.learning_rate=0",
+                             name="pretrained"))  # fmt: skip
+    said = capsys.readouterr().err
+    assert re.search(r"new weights, which pretrained '\S+summarizer' lacks: 6 tensors, classifier\.bias, cl", said)
+    assert re.search(r"weights of pretrained '\S+summarizer' without use: \d+ tensors, model\.decoder\.", said)
+    classifier = AutoModelForSequenceClassification.from_pretrained(folder / "last")
+    lent = summarizer.model.encoder.state_dict()
+    assert len(lent) > 20
+    for name, value in classifier.encoder.state_dict().items():
+        assert torch.equal(value, lent[name]), name
+    config = load_config(tmp_path / "pretrained.yaml", ["task=summarization", f"pretrained={folder}/last",
+                                                        "training.best_metric=loss"])  # fmt: skip
+    model, notes = make_model(config, tiny_tokenizer())
+    for name, value in model.model.encoder.state_dict().items():
+        assert torch.equal(value, lent[name]), name
+    assert model.lm_head.weight is model.model.encoder.embed_tokens.weight
+    assert "tensors, model.decoder." in notes[0]
+    assert "without use: 6 tensors, classifier.bias" in notes[1]
 
 
 def test_accuracy_and_macro_f1_are_scikit_learns():

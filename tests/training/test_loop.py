@@ -272,7 +272,7 @@ def test_a_budget_in_minutes_ends_training_validated_and_saved(configure):
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_no_run(configure, capsys):
-    folder = train(configure("data.max_source_tokens=40"), dry_run=True)
+    folder = train(configure("data.max_source_tokens=40"), rehearsal="dry-run")
     said = capsys.readouterr().err
     assert not folder.exists()
     for part in (
@@ -285,15 +285,19 @@ def test_a_dry_run_says_what_would_be_done_and_writes_no_run(configure, capsys):
     ):
         assert part in said
     (folder / "last").mkdir(parents=True)  # a run of that name may be there already
-    train(configure("data.max_source_tokens=40"), dry_run=True)
+    train(configure("data.max_source_tokens=40"), rehearsal="dry-run")
     assert [path.name for path in folder.iterdir()] == ["last"]
 
 
-def test_validation_documents_that_are_trained_on_are_warned_about(configure, tmp_path, capsys):
-    shutil.copy(tmp_path / "train.jsonl", tmp_path / "validation.jsonl")
-    train(configure("training.steps=1", "training.rouge_examples=0", "data.max_validation_examples=4"), dry_run=True)
+def test_documents_in_two_splits_are_warned_about(configure, tmp_path, capsys):
+    for split in ("validation", "test"):
+        shutil.copy(tmp_path / "train.jsonl", tmp_path / f"{split}.jsonl")
+    overrides = ["data.max_validation_examples=4", f"data.test=[{tmp_path}/test.jsonl]", "data.max_test_examples=2"]
+    train(configure("training.steps=1", "training.rouge_examples=0", *overrides), rehearsal="dry-run")
     said = capsys.readouterr().err
     assert "warning: 4 validation documents are training documents, too: 1-0, 1-1, 1-2\n" in said
+    assert "warning: 2 test documents are training documents, too: 1-0, 1-1\n" in said
+    assert "warning: 2 test documents are validation documents, too: 1-0, 1-1\n" in said
 
 
 def test_failures_of_validation_summaries_are_said(configure, monkeypatch, capsys):
@@ -350,9 +354,9 @@ def gradients_of_a_step(config, monkeypatch, together):
     assert len(micro_batches) == 4
     if together:
         micro_batches = [[row for rows in micro_batches for row in rows]]
-    monkeypatch.setattr(run.optimizer, "zero_grad", lambda **_: None)
+    monkeypatch.setattr(run.trained.optimizer, "zero_grad", lambda **_: None)
     statistics = run._step(micro_batches)
-    return statistics, {name: p.grad for name, p in run.model.named_parameters()}
+    return statistics, {name: p.grad for name, p in run.trained.model.named_parameters()}
 
 
 def test_four_micro_batches_give_the_loss_and_gradients_of_one_batch(configure, monkeypatch):

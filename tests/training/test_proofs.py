@@ -37,6 +37,18 @@ def test_processes_change_neither_gradients_nor_rates():
         assert result["largest_gradient"] > 0.01 > 1e4 * result["largest_difference_of_a_gradient"]
 
 
+@pytest.mark.slow
+def test_two_machines_train_as_one():
+    command = ["bash", "scripts/prove_two_machines.sh"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert summary["equal"]
+    assert summary["steps"] == 20
+
+
 def test_the_results_in_full_are_those_of_runs_that_were_equal():
     resume, scaling = (
         json.loads((ROOT / f"results/training_{name}.json").read_text(encoding="utf-8"))
@@ -47,3 +59,6 @@ def test_the_results_in_full_are_those_of_runs_that_were_equal():
     assert resume["kills_while_a_checkpoint_was_written"] >= 5
     assert scaling["equal"]
     assert scaling["processes"] == [1, 2, 4]
+    machines = json.loads((ROOT / "results/two_machines.json").read_text(encoding="utf-8"))
+    assert machines["equal"]
+    assert min(machines["megabytes_received_by_each_machine"]) > 4e-6 * machines["parameters"] * machines["steps"]

@@ -30,7 +30,7 @@ def bart_folder(tmp_path):
 
 
 def test_a_new_model_fits_the_tokenizer_and_follows_from_the_seed(configure, tokenizer):
-    first, same, other = (make_model(configure(f"seed={seed}"), tokenizer) for seed in (1, 1, 2))
+    first, same, other = (make_model(configure(f"seed={seed}"), tokenizer)[0] for seed in (1, 1, 2))
     assert first.config.vocab_size == len(tokenizer)
     names = ("pad_token_id", "bos_token_id", "eos_token_id")
     assert [getattr(first.config, name) for name in names] == [getattr(tokenizer, name) for name in names]
@@ -67,7 +67,7 @@ def test_a_wrong_key_or_value_of_the_model_is_one_line_that_names_it(configure, 
 def test_a_pretrained_model_starts_from_its_weights_in_training_mode(configure, tokenizer, bart_folder):
     config = configure(f"pretrained={bart_folder}", "data.tokenizer=null", name="pretrained")
     assert load_tokenizer(config).get_vocab() == tokenizer.get_vocab()
-    model = make_model(config, tokenizer)
+    model, _ = make_model(config, tokenizer)
     expected = BartForConditionalGeneration.from_pretrained(bart_folder)
     assert all(torch.equal(p, q) for p, q in zip(model.parameters(), expected.parameters(), strict=True))
     assert model.training
@@ -75,7 +75,7 @@ def test_a_pretrained_model_starts_from_its_weights_in_training_mode(configure, 
 
 
 def test_a_pretrained_model_keeps_no_prompt_as_it_is_trained_without_one(configure, tokenizer, bart_folder):
-    model = make_model(configure(f"pretrained={bart_folder}", name="pretrained"), tokenizer)
+    model, _ = make_model(configure(f"pretrained={bart_folder}", name="pretrained"), tokenizer)
     assert getattr(model.config, "task_specific_params", None) is None
 
 
@@ -96,8 +96,8 @@ def test_what_cannot_be_loaded_is_named(configure, tokenizer, tmp_path):
 
 
 def test_initial_embeddings_are_the_donors_scaled_to_the_models_own_spread(configure, tokenizer, bart_folder):
-    plain = make_model(configure(), tokenizer).get_input_embeddings().weight
-    model = make_model(configure(f"training.initial_embeddings={bart_folder}"), tokenizer)
+    plain = make_model(configure(), tokenizer)[0].get_input_embeddings().weight
+    model, _ = make_model(configure(f"training.initial_embeddings={bart_folder}"), tokenizer)
     donor = BartForConditionalGeneration.from_pretrained(bart_folder).get_input_embeddings().weight
     taken = model.get_input_embeddings().weight
     torch.testing.assert_close(taken, donor * (plain.std() / donor.std()))
