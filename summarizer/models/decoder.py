@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from summarizer.models.attention import attend
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, sinusoids
 
@@ -61,7 +60,7 @@ class CrossAttention(nn.Module):
         self.output = nn.Linear(d_model, d_model)
 
     def read(self, document: Tensor) -> CrossAttentionCache:
-        """Keys and values of a document [B, N, d]; without gradients each head's together, for every step reads them."""
+        """Keys and values of a document [B, N, d]; without gradients each head's lie together, as every step reads them."""
         key, value = (_split_heads(x, self.num_heads) for x in self.key_value(document).chunk(2, dim=-1))
         if not torch.is_grad_enabled():
             key, value = key.contiguous(), value.contiguous()
@@ -71,7 +70,9 @@ class CrossAttention(nn.Module):
         """hidden_states [R, T, d], mask [B, 1, 1, N] bool → [R, T, d]."""
         rows, length, d_model = hidden_states.shape
         query = self.query(hidden_states).view(document.keys.shape[0], -1, d_model)  # [B, beams × T, d]
-        attended = attend(_split_heads(query, self.num_heads), document.keys, document.values, mask)
+        attended = F.scaled_dot_product_attention(
+            _split_heads(query, self.num_heads), document.keys, document.values, attn_mask=mask
+        )
         return self.output(attended.transpose(1, 2).reshape(rows, length, d_model))
 
 
