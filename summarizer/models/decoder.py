@@ -60,7 +60,7 @@ class CrossAttention(nn.Module):
         self.output = nn.Linear(d_model, d_model)
 
     def read(self, document: Tensor) -> CrossAttentionCache:
-        """Keys and values of a document [B, N, d]; without gradients each head's lie together, as every step reads them."""
+        """Keys and values of a document [B, N, d]; without gradients each head's lie together, for speed."""
         key, value = (_split_heads(x, self.num_heads) for x in self.key_value(document).chunk(2, dim=-1))
         if not torch.is_grad_enabled():
             key, value = key.contiguous(), value.contiguous()
