@@ -31,8 +31,8 @@ class Together(torch.optim.Optimizer):
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
     """AdamW; or Muon (Jordan et al. 2024) for the weights of linear layers but the last, and AdamW for the others.
 
-    Muon's updates are made as large as AdamW's (Liu et al. 2025, arXiv 2502.16982): one learning rate serves both. Weight
-    decay is on matrices only: not on norms, biases and other vectors.
+    Muon's updates are made as large as AdamW's (Liu et al. 2025, arXiv 2502.16982): one learning rate serves both.
+    Weight decay is on matrices only: not on norms, biases and other vectors.
     """
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     muon: list[torch.Tensor] = []
