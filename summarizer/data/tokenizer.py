@@ -113,6 +113,8 @@ def train_tokenizer(
             )
         except (RuntimeError, OSError) as error:
             reason = str(error).rpartition("] ")[2]  # without the place in sentencepiece's source
+            if most := re.search(r"value <= (\d+)", reason):
+                reason = f"these texts give at most {most[1]} pieces, fewer than --vocab-size {vocab_size}"
             raise ValueError(f"training the tokenizer failed: {reason}") from error
         model = sentencepiece.SentencePieceProcessor(model_file=f"{prefix}.model")
     return from_sentencepiece(model, lowercase, number_placeholder)

@@ -144,7 +144,7 @@ def test_files_of_other_splits_are_refused(tmp_path, name):
 
 def test_too_few_texts_are_one_clear_line(tmp_path):
     data = write_jsonl(tmp_path / "train.jsonl", pair_rows(3))
-    with pytest.raises(InputError, match="Vocabulary size too high") as caught:
+    with pytest.raises(InputError, match="at most 323 pieces, fewer than --vocab-size 5000") as caught:
         train_from_pairs([str(data)], tmp_path / "out", 5000, 100, DataConfig())
     assert "\n" not in str(caught.value)
     empty = write_jsonl(tmp_path / "train-empty.jsonl", [{"document": "", "summary": ""}])
