@@ -217,11 +217,14 @@ class _SummaryWriter:
                 processors.append(_PlaceholdersOfTheDocument(inputs["input_ids"], self._placeholders))
             rows = model.generate(**inputs, generation_config=config, logits_processor=processors)
         each = self._settings.num_candidates
-        written = [
-            [self._text(row, cap, source) for row in rows[i * each : (i + 1) * each].tolist()]
-            for i, source in enumerate(sources)
-        ]
-        return list(map(self._summary, sources, written))
+        summaries = []
+        for number, source in enumerate(sources):
+            written = [self._text(row, cap) for row in rows[number * each : (number + 1) * each].tolist()]
+            if source.text is not None:
+                casing = Casing(source.text)
+                written = [(casing.restore(text), count) for text, count in written]
+            summaries.append(self._summary(source, written))
+        return summaries
 
     @property
     def _num_forced(self) -> int:
@@ -250,11 +253,10 @@ class _SummaryWriter:
         inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
-    def _text(self, row: list[int], cap: int, source: Source) -> tuple[str, int]:
+    def _text(self, row: list[int], cap: int) -> tuple[str, int]:
         """The text of a row of ids and its number of tokens."""
         ids = [token_id for token_id in row if token_id not in self._special][:cap]
-        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
-        return text if source.text is None else Casing(source.text).restore(text), len(ids)
+        return clean_text(self._tokenizer.decode(ids, skip_special_tokens=True)), len(ids)
 
     def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
         text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))
