@@ -16,8 +16,10 @@ class MuonAndAdamW(torch.optim.Optimizer):
     Muon's updates have the size of AdamW's (Liu et al. 2025, arXiv 2502.16982), so that one learning rate serves both.
     """
 
-    def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW) -> None:
-        self._inner = {"muon": muon, "adamw": adamw}
+    def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW | None) -> None:
+        self._inner: dict[str, torch.optim.Optimizer] = {"muon": muon}
+        if adamw is not None:
+            self._inner["adamw"] = adamw
         groups = [{**group, "inner": name} for name, inner in self._inner.items() for group in inner.param_groups]
         super().__init__(groups, {})
 
@@ -48,8 +50,8 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
     ]
     groups = [group for group in groups if group["params"]]
     betas = (config.adam_betas[0], config.adam_betas[1])
-    adamw = torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, fused=True)
-    if not muon:
+    adamw = torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, fused=True) if groups else None
+    if adamw is not None and not muon:
         return adamw
     options = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "adjust_lr_fn": "match_rms_adamw"}
     return MuonAndAdamW(torch.optim.Muon(muon, **options), adamw)
