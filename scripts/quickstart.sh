@@ -19,7 +19,7 @@ cat <<TEXT
 The summaries lie in $output/summaries.jsonl, the scores in $output/scores.json.
 The model is small and was trained for an hour on two CPU cores: summarizer/assets/default/README.md says what to
 expect of it. Try next, after '. .venv/bin/activate':
-  summarizer summarize YOUR_FOLDER -o summaries.jsonl        text, Markdown, HTML, PDF, Word, JATS XML, JSONL, CSV, Parquet
+  summarizer summarize YOUR_FOLDER -o summaries.jsonl        text, Markdown, HTML, PDF, Word, EPUB, JATS XML, JSONL, CSV, Parquet
   summarizer summarize paper.pdf                             one document, to the terminal
   accelerate launch scripts/train.py configs/debug.yaml      train a tiny model on the samples, in seconds
   docs/training.md                                           train a real one on your own pairs

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
 from summarizer.reporting.benchmarks import benchmark_table
-from summarizer.reporting.results import evaluation_table, profile_table, rouge_table, validation_table
+from summarizer.reporting.results import evaluation_table, loss_table, profile_table, rouge_table
 
 ROOT = Path(__file__).parent.parent
 TABLES = {
@@ -14,7 +14,7 @@ TABLES = {
     "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
     "evaluation": lambda: evaluation_table(ROOT / "results/evaluation"),
-    "convolution": lambda: validation_table(
+    "convolution": lambda: loss_table(
         ROOT / "results/convolution",
         {
             "copy5": "copying, convolution over 5 neighbours",
@@ -22,6 +22,9 @@ TABLES = {
             "plain5": "no copying, convolution over 5 neighbours",
             "plain0": "neither: the paper's model",
         },
+    ),
+    "optimizer": lambda: loss_table(
+        ROOT / "results/optimizer", {"adamw": "AdamW", "muon": "Muon"}, key="loss", every=20
     ),
     **{
         name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json")
@@ -44,6 +47,7 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "docs/results.md",
     ROOT / "docs/evaluation.md",
+    ROOT / "docs/training.md",
     ROOT / "docs/benchmarks.md",
     ROOT / "summarizer/assets/default/README.md",
 )

@@ -209,9 +209,9 @@ def train_tokenizer(
     lowercase: Annotated[
         bool, typer.Option("--lowercase", help="Read all as lower case; summaries get their document's capitals back.")
     ] = False,
-    placeholder: Annotated[
-        list[str] | None,
-        typer.Option(help="What stands for text removed from the data, such as '<dig>'; repeatable."),
+    number_placeholder: Annotated[
+        str | None,
+        typer.Option(help="Read numbers that stand alone as this, such as '<dig>'; summaries get the document's."),
     ] = None,
     document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
     summary_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
@@ -221,7 +221,7 @@ def train_tokenizer(
     from summarizer.data.tokenizer import train_from_pairs
 
     config = DataConfig(document_column=document_column, summary_column=summary_column)
-    lines = train_from_pairs(data, output, vocab_size, max_examples, config, lowercase, placeholder or ())
+    lines = train_from_pairs(data, output, vocab_size, max_examples, config, lowercase, number_placeholder)
     for line in lines:
         print(line, file=sys.stderr)
 

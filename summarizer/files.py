@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 from summarizer.encodings import encoding_of_lines, marked_encoding
 
@@ -77,7 +77,7 @@ def open_text(path: Path) -> IO[str]:
     return opened(path, "rt", encoding=encoding)  # type: ignore  # text mode gives text
 
 
-def _open_rows(path: Path, newline: str | None = None) -> IO[str]:
+def _open_rows(path: Path, newline: str | None = None) -> TextIO:
     """Open a file of rows in its encoding; bytes outside it become lone surrogates, which spoil their row alone."""
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     with opened(path, "rb") as file:
@@ -125,7 +125,7 @@ def _is_text(line: str) -> bool:
     return True
 
 
-def _encoding_of(file: IO[str]) -> str:
+def _encoding_of(file: TextIO) -> str:
     """The name of a text file's encoding, for people."""
     return file.encoding.upper() if file.encoding.startswith("utf") else file.encoding
 

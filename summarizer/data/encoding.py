@@ -13,7 +13,7 @@ from summarizer.sentences import split_sentences
 class Source:
     """A document as the encoder reads it: ids, special ones included, and how many text tokens were dropped.
 
-    text: the document itself, where its summary is to get its capitals from there.
+    text: the document itself, where its summary is to get its capitals or numbers from there.
     """
 
     ids: tuple[int, ...]

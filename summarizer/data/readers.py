@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from summarizer.data.optional import optional_library
-from summarizer.data.structure import Document, Section, sections_under_headings
+from summarizer.data.structure import Document, sections_under_headings, title_of
 from summarizer.data.text import clean_text, decode_text
 from summarizer.files import InputError
 
@@ -75,7 +75,8 @@ def read_document(path: Path, limits: ReadingLimits | None = None) -> Document:
     if content.startswith(b"%PDF-") or (suffix is None and not marked and _CONTROLS.search(content)):
         raise InputError(f"not text; what can be read are {' '.join(DOCUMENT_SUFFIXES)}, by these names")
     text = clean_text(decode_text(content))
-    return Document(text, sections=_markdown_sections(text) if suffix in _MARKDOWN_SUFFIXES else ())
+    parts = _markdown_parts(text) if suffix in _MARKDOWN_SUFFIXES else []
+    return Document(text, title_of(parts), sections=sections_under_headings(parts))
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
@@ -93,11 +94,13 @@ def _read_bytes(path: Path, max_bytes: int) -> bytes:
     return content
 
 
-def _markdown_sections(text: str) -> tuple[Section, ...]:
+def _markdown_parts(text: str) -> list[tuple[int, str]]:
+    """The lines, each with its level as a heading or 0."""
     lines = text.split("\n")
     fences = itertools.accumulate(line.startswith(("```", "~~~")) for line in lines)  # odd within code
-    levels = [0 if fence % 2 else len(line) - len(line.lstrip("#")) for line, fence in zip(lines, fences, strict=True)]
-    return sections_under_headings(list(zip(levels, lines, strict=True)))
+    marks = [re.match(r"#{1,6}(?=\s|$)", line) for line in lines]
+    levels = [0 if fence % 2 or not mark else mark.end() for mark, fence in zip(marks, fences, strict=True)]
+    return list(zip(levels, lines, strict=True))
 
 
 def _read_html(content: bytes) -> Document:
@@ -157,9 +160,10 @@ def _read_docx(content: bytes, max_bytes: int) -> Document:
             if sum(entry.file_size for entry in archive.infolist()) > max_bytes:
                 raise InputError(f"larger than one document may be ({max_bytes >> 20} MiB unpacked)")
         document = docx.Document(BytesIO(content))
-        items = document.iter_inner_content()
+        items = list(document.iter_inner_content())
         parts = [(_level_of_docx(item), clean_text("\n".join(_lines_of_docx(item)))) for item in items]
-        title = clean_text(document.core_properties.title or "") or None
+        named = [text for item, (_, text) in zip(items, parts, strict=True) if _style(item) == "Title" and text]
+        title = clean_text(document.core_properties.title or "") or next(iter(named), None) or title_of(parts)
     except InputError:
         raise
     except Exception as error:  # zipfile's, lxml's and python-docx's errors share no base class
@@ -170,8 +174,12 @@ def _read_docx(content: bytes, max_bytes: int) -> Document:
 
 def _level_of_docx(item: Any) -> int:
     """The level of a heading; 0 for all else."""
-    style = getattr(getattr(item, "style", None), "name", None) or ""
+    style = _style(item)
     return int(style[-1]) if re.fullmatch(r"[Hh]eading [1-9]", style) else 0
+
+
+def _style(item: Any) -> str:
+    return getattr(getattr(item, "style", None), "name", None) or ""
 
 
 def _lines_of_docx(item: Any) -> list[str]:

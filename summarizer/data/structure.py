@@ -23,6 +23,14 @@ class Document:
     sections: tuple[Section, ...] = ()
 
 
+def title_of(parts: Sequence[tuple[int, str]]) -> str | None:
+    """The first heading of a text given as for `sections_under_headings`, if no other heading is of so high a level."""
+    headings = [(level, text) for level, text in parts if level and text]
+    if not headings or any(level <= headings[0][0] for level, _ in headings[1:]):
+        return None
+    return headings[0][1].replace("\n", " ").strip("# ") or None
+
+
 def sections_under_headings(parts: Sequence[tuple[int, str]]) -> tuple[Section, ...]:
     """Sections of a text given as clean parts, each with its level as a heading (1 the highest) or 0.
 

@@ -3,7 +3,7 @@
 import itertools
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ PAD, UNKNOWN, BEGIN, END, MASK = "<pad>", "<unk>", "<s>", "</s>", "<mask>"
 # Non-characters, which clean text never holds: one stands for a ▁ of the text, which else means a space; the other
 # stands inside what only looks like a special token or a byte, such as </s> or <0x41>.
 BLOCK, BREAK = "\ufffe", "\uffff"
+# A number that stands alone: no part of a word such as COVID-19, p53, 2.5-fold or v1.0.2b.
+NUMBER = r"(?<![\w.,<\-–])[0-9]+(?:[.,][0-9]+)*(?![\w\-–])(?![.,][0-9])"
 NO_LIMIT = int(1e30)  # transformers' own mark of a tokenizer without a maximum length
 
 
@@ -30,7 +32,7 @@ def train_from_pairs(
     max_examples: int,
     config: DataConfig,
     lowercase: bool = False,
-    placeholders: Sequence[str] = (),
+    number_placeholder: str | None = None,
 ) -> list[str]:
     """Train on the first `max_examples` training pairs of each entry and write the folder; returns what to say of it.
 
@@ -53,7 +55,7 @@ def train_from_pairs(
                 yield pair.target
 
     try:
-        tokenizer = train_tokenizer(texts(), vocab_size, lowercase=lowercase, placeholders=placeholders)
+        tokenizer = train_tokenizer(texts(), vocab_size, lowercase=lowercase, number_placeholder=number_placeholder)
     except ValueError as error:
         raise InputError(" ".join(str(error).split())) from error
     tokenizer.save_pretrained(output)
@@ -66,24 +68,25 @@ def train_tokenizer(
     vocab_size: int,
     num_threads: int = 2,
     lowercase: bool = False,
-    placeholders: Sequence[str] = (),
+    number_placeholder: str | None = None,
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts, one at a time (a million sentences are sampled from longer streams).
 
     With `lowercase` it reads all text as lower case; `summarizer.inference.casing` gives a summary its capitals back.
-    `placeholders` are what some texts hold in place of what was removed from them, such as <dig> for numbers: a piece
-    each, which a summary has only if its document does.
+    With `number_placeholder` every number that stands alone is read as this one piece, which may be what a corpus has
+    in place of numbers, such as <dig>; `summarizer.inference.numbers` writes the document's numbers into a summary.
 
     Any clean text comes back from its ids, whatever its script: what is not in the vocabulary is spelled in bytes, and
     what only looks like a special token stays text. Numbers are spelled in digits, so that a number never seen can be
     copied. Raises ValueError when the texts are too few for `vocab_size`.
     """
+    normalizer = normalizers.Sequence(_normalizers(lowercase, number_placeholder))
     with tempfile.TemporaryDirectory() as folder:
         prefix = str(Path(folder, "sentencepiece"))
         try:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=(
-                    line.lower() if lowercase else line for text in texts for line in text.splitlines() if line.strip()
+                    normalizer.normalize_str(line) for text in texts for line in text.splitlines() if line.strip()
                 ),
                 model_prefix=prefix,
                 model_type="unigram",
@@ -105,18 +108,18 @@ def train_tokenizer(
                 bos_piece=BEGIN,
                 eos_piece=END,
                 control_symbols=[MASK],
-                user_defined_symbols=["\n", *(f"{space}{text}" for text in placeholders for space in ("▁", ""))],
+                user_defined_symbols=["\n", *_placeholder_pieces(number_placeholder)],
                 minloglevel=2,
             )
         except (RuntimeError, OSError) as error:
             reason = str(error).rpartition("] ")[2]  # without the place in sentencepiece's source
             raise ValueError(f"training the tokenizer failed: {reason}") from error
         model = sentencepiece.SentencePieceProcessor(model_file=f"{prefix}.model")
-    return from_sentencepiece(model, lowercase, placeholders)
+    return from_sentencepiece(model, lowercase, number_placeholder)
 
 
 def from_sentencepiece(
-    model: sentencepiece.SentencePieceProcessor, lowercase: bool = False, placeholders: Sequence[str] = ()
+    model: sentencepiece.SentencePieceProcessor, lowercase: bool = False, number_placeholder: str | None = None
 ) -> PreTrainedTokenizerFast:
     """The same segmentation as a fast tokenizer of transformers; every sequence ends in </s>."""
     pieces = [(model.id_to_piece(index), model.get_score(index)) for index in range(model.get_piece_size())]
@@ -125,7 +128,7 @@ def from_sentencepiece(
     markers = "|".join([*(re.escape(token[1:]) for token in (PAD, UNKNOWN, BEGIN, END, MASK)), "0x[0-9A-F]{2}>"])
     tokenizer.normalizer = normalizers.Sequence(
         [
-            *([normalizers.Lowercase()] if lowercase else []),
+            *_normalizers(lowercase, number_placeholder),
             normalizers.Replace("▁", BLOCK),
             normalizers.Replace(Regex(f"<(?={markers})"), f"<{BREAK}"),
             normalizers.Replace(Regex(r"[^\S\n]*\n\s*"), "\n"),
@@ -156,7 +159,7 @@ def from_sentencepiece(
         model_max_length=NO_LIMIT,
         clean_up_tokenization_spaces=False,
         do_lower_case=lowercase,
-        placeholders=list(placeholders),
+        number_placeholder=number_placeholder,
     )
 
 
@@ -165,8 +168,24 @@ def lowercases(tokenizer: Any) -> bool:
     return bool(tokenizer.init_kwargs.get("do_lower_case"))
 
 
-def placeholder_ids(tokenizer: Any) -> list[int]:
-    """Ids of the pieces that hold a placeholder of the training texts."""
-    placeholders = tokenizer.init_kwargs.get("placeholders") or []
-    pieces = tokenizer.get_vocab()
-    return [pieces[piece] for text in placeholders for piece in (f"▁{text}", text)]
+def number_ids(tokenizer: Any) -> list[int]:
+    """Ids of the pieces that stand for a number; none where numbers are spelled in digits."""
+    pieces = _placeholder_pieces(tokenizer.init_kwargs.get("number_placeholder"))
+    return tokenizer.convert_tokens_to_ids(pieces) if pieces else []
+
+
+def find_numbers(text: str, number_placeholder: str) -> list[str]:
+    """What a tokenizer with that placeholder reads as numbers in a text: numbers that stand alone, and placeholders."""
+    # By the tokenizer's own engine: Python's differs in what is part of a word.
+    pattern = Regex(f"(?i:{re.escape(number_placeholder)})|{NUMBER}")
+    split = pre_tokenizers.Split(pattern, behavior="removed", invert=True)
+    return [number for number, _ in split.pre_tokenize_str(text)]
+
+
+def _normalizers(lowercase: bool, number_placeholder: str | None) -> list[normalizers.Normalizer]:
+    numbers = [] if number_placeholder is None else [normalizers.Replace(Regex(NUMBER), number_placeholder)]
+    return [*numbers, *([normalizers.Lowercase()] if lowercase else [])]
+
+
+def _placeholder_pieces(number_placeholder: str | None) -> list[str]:
+    return [] if number_placeholder is None else [f"▁{number_placeholder}", number_placeholder]

@@ -153,8 +153,9 @@ def _pair(
 ) -> tuple[dict[int, int | None], dict[str, int]]:
     """For each reference that is scored, the position of its prediction, or None for one that is missing."""
     with_ids = [side.ids[0] is not None for side in (predictions, references)]
-    if all(with_ids):
-        ours, theirs = predictions.positions, references.positions
+    rows = _positions_by_rows(predictions.ids, references) if with_ids == [True, False] else {}
+    if all(with_ids) or rows:
+        ours, theirs = predictions.positions, rows or references.positions
     elif any(with_ids) and not any(_is_text(side.path) for side in (predictions, references)):
         path = references.path if with_ids[0] else predictions.path
         raise InputError(f"{path}: has no id column ({' or '.join(ID_COLUMNS)}), while the other file has one")
@@ -187,6 +188,18 @@ def _pair(
         "predictions_missing": len(without_prediction) if policy.mismatch == "zero" else 0,
         "duplicates_left_out": predictions.num_repeated + references.num_repeated,
     }
+
+
+def _positions_by_rows(ids: Sequence[str | None], references: _Side) -> dict[str, int]:
+    """Positions of references without ids under the names that `summarize` gives to their rows, FILE:1, FILE:2 …
+
+    Empty where `ids` are other names.
+    """
+    named = [str(row_id).rpartition(":") for row_id in ids]
+    files = {file for file, _, _ in named}
+    if len(files) > 1 or Path(min(files)).name != references.path.name or not all(row.isdigit() for *_, row in named):
+        return {}
+    return {f"{min(files)}:{position + 1}": position for position in range(len(references.ids))}
 
 
 def _decide_empty(

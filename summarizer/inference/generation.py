@@ -14,11 +14,12 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
-from summarizer.data.tokenizer import lowercases, placeholder_ids
+from summarizer.data.tokenizer import lowercases, number_ids
 from summarizer.files import InputError
 from summarizer.inference.ahead import read_ahead
 from summarizer.inference.casing import Casing
 from summarizer.inference.limits import source_limit
+from summarizer.inference.numbers import Numbers
 from summarizer.inference.settings import Summary, SummarySettings
 from summarizer.models.published import prepare_inputs
 
@@ -40,8 +41,8 @@ class _RefuseNonFinite(LogitsProcessor):
         return scores
 
 
-class _PlaceholdersOfTheDocument(LogitsProcessor):
-    """Forbids the ids of placeholders to the rows, several a document, whose documents hold none of them."""
+class _NumbersOfTheDocument(LogitsProcessor):
+    """Forbids the placeholder of numbers to the rows, several a document, whose documents have no number."""
 
     def __init__(self, sources: torch.Tensor, ids: torch.Tensor) -> None:
         self._ids = ids
@@ -96,7 +97,7 @@ def generate_in_batches(
     sentence_per_line = getattr(model.config, "sentence_per_line", False)
     encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model), sentence_per_line)
     window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
-    encoded = _encoded(encoder, documents, keep_text=lowercases(tokenizer))
+    encoded = _encoded(encoder, documents, keep_text=lowercases(tokenizer) or bool(number_ids(tokenizer)))
     if ahead:
         shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
         encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
@@ -157,7 +158,7 @@ class _SummaryWriter:
         self._tokenizer = tokenizer
         self._settings = settings
         self._special = special_ids(tokenizer)
-        self._placeholders = torch.tensor(placeholder_ids(tokenizer), dtype=torch.long, device=model.device)
+        self._numbers = Numbers(model, tokenizer)
         self._generation = _generation_config(model, settings)
         self._max_new_tokens: int = self._generation.max_new_tokens
         if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
@@ -213,14 +214,14 @@ class _SummaryWriter:
         inputs = self._inputs(model, sources)
         with _evaluating(model, config), self._random_state(sources):
             processors = LogitsProcessorList([_RefuseNonFinite()])
-            if len(self._placeholders):
-                processors.append(_PlaceholdersOfTheDocument(inputs["input_ids"], self._placeholders))
+            if len(self._numbers.ids):
+                processors.append(_NumbersOfTheDocument(inputs["input_ids"], self._numbers.ids))
             rows = model.generate(**inputs, generation_config=config, logits_processor=processors)
         each = self._settings.num_candidates
         summaries = []
         for number, source in enumerate(sources):
-            written = [self._text(row, cap) for row in rows[number * each : (number + 1) * each].tolist()]
-            if source.text is not None:
+            written = [self._text(row, cap, source) for row in rows[number * each : (number + 1) * each].tolist()]
+            if source.text is not None and lowercases(self._tokenizer):
                 casing = Casing(source.text)
                 written = [(casing.restore(text), count) for text, count in written]
             summaries.append(self._summary(source, written))
@@ -253,10 +254,13 @@ class _SummaryWriter:
         inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
-    def _text(self, row: list[int], cap: int) -> tuple[str, int]:
+    def _text(self, row: list[int], cap: int, source: Source) -> tuple[str, int]:
         """The text of a row of ids and its number of tokens."""
         ids = [token_id for token_id in row if token_id not in self._special][:cap]
-        return clean_text(self._tokenizer.decode(ids, skip_special_tokens=True)), len(ids)
+        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
+        if source.text is not None:
+            text = self._numbers.restore(text, ids, source.text, source.ids)
+        return text, len(ids)
 
     def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
         text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))

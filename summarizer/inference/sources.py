@@ -50,7 +50,9 @@ def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
         kinds = (
             f" (passed over: {', '.join(map(str, skipped[:3]))}{' …' if len(skipped) > 3 else ''})" if skipped else ""
         )
-        raise InputError(f"nothing to summarize in {', '.join(inputs) or 'no input'}{kinds}")
+        if not inputs:
+            raise InputError("nothing to summarize; name files or folders, or - for standard input")
+        raise InputError(f"nothing to summarize in {', '.join(inputs)}{kinds}")
     is_one = len(files) == 1 and files[0].path == Path(inputs[0]) and not record_format(files[0].path)
     return Inputs(tuple(files), tuple(skipped), is_one)
 
@@ -80,7 +82,7 @@ def _files_of(given: str, output: Path | None, skipped: list[Path]) -> Iterable[
     if not path.exists():
         return _matches(given, output, skipped)
     if _is_output(path, output):
-        raise InputError(f"{given}: the output cannot be summarized")
+        raise InputError(f"{given}: is the output, or in it, and cannot be summarized; write to another place")
     return _files_in(path, path, output, skipped) if path.is_dir() else [SourceFile(path, path.name)]
 
 

@@ -144,6 +144,11 @@ def _hub_is_away(path: str) -> bool:
     return False
 
 
+def can_be_hub_id(name: str) -> bool:
+    """Whether `name` has the form of a hub id, with an owner or without."""
+    return re.fullmatch(r"(\w[\w.-]*/)?\w[\w.-]*", name) is not None
+
+
 def resolve_model(name: str) -> str:
     """What transformers loads under a user's name for a model: the packaged folder for "default", else the name.
 
@@ -156,7 +161,7 @@ def resolve_model(name: str) -> str:
     folder = Path(name)
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise InputError(f"model '{name}': a folder without config.json")
-    if not folder.is_dir() and not re.fullmatch(r"(\w[\w.-]*/)?\w[\w.-]*", name):
+    if not folder.is_dir() and not can_be_hub_id(name):
         raise InputError(f"model '{name}': no such folder, and no hub id")
     return name
 

@@ -333,6 +333,20 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         )
         return output.to_tuple() if return_dict is False else output
 
+    def copy_scores(self, input_ids: Tensor, decoder_input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Where the copy mechanism points: scores [B, T, N] of each source token for each position of the target.
+
+        input_ids and attention_mask [B, N], decoder_input_ids [B, T]. Raises ValueError for a model without copying.
+        """
+        document, hidden_states, _ = self.model.run(
+            input_ids, attention_mask, decoder_input_ids, None, None, None, None, None, use_cache=False,
+            output_hidden_states=False,
+        )  # fmt: skip
+        source = self._copy_source(document)
+        if self.copying is None or source is None:
+            raise ValueError("this model has no copy mechanism")
+        return self.copying.scores(hidden_states, source)
+
     def _copy_source(self, document: DocumentOutput) -> CopySource | None:
         if self.copying is None:
             return None

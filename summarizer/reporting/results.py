@@ -71,17 +71,22 @@ def evaluation_table(folder: Path) -> str:
     return "\n".join(["| | |", "|---|---|", *(f"| {what} | {found} |" for what, found in rows)])
 
 
-def validation_table(folder: Path, names: dict[str, str]) -> str:
-    """Validation losses by step of the runs whose metrics are folder/KEY.jsonl, each row named as `names` says."""
+def loss_table(folder: Path, names: dict[str, str], key: str = "validation_loss", every: int = 1) -> str:
+    """Losses by step of the runs whose metrics are folder/NAME.jsonl, each row named as `names` says.
+
+    `key` is "validation_loss" or "loss", that of training; only steps that `every` divides are shown.
+    """
     losses: dict[str, dict[int, float]] = {}
-    for key, name in names.items():
-        lines = (folder / f"{key}.jsonl").read_text(encoding="utf-8").splitlines()
+    for run, name in names.items():
+        lines = (folder / f"{run}.jsonl").read_text(encoding="utf-8").splitlines()
         found = (json.loads(line) for line in lines)
-        losses[name] = {line["step"]: line["validation_loss"] for line in found if "validation_loss" in line}
-    steps = sorted(set.intersection(*(set(by_step) for by_step in losses.values())))
+        losses[name] = {line["step"]: line[key] for line in found if key in line}
+    shared = set.intersection(*(set(by_step) for by_step in losses.values()))
+    steps = sorted(step for step in shared if step % every == 0)
+    kind = "validation" if key == "validation_loss" else "training"
     return "\n".join(
         [
-            f"| validation loss after | {' | '.join(f'{step:,} steps' for step in steps)} |",
+            f"| {kind} loss after | {' | '.join(f'{step:,} steps' for step in steps)} |",
             f"|---{'|---:' * len(steps)}|",
             *(f"| {name} | {' | '.join(f'{by_step[s]:.2f}' for s in steps)} |" for name, by_step in losses.items()),
         ]

@@ -20,6 +20,7 @@ def plot_run(folder: Path) -> None:
     if not lines:
         return
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     panels = [("loss", "validation_loss"), _scores(lines), ("learning_rate",)]
     panels = [names for names in panels if any(name in line for line in lines for name in names)]
@@ -31,6 +32,7 @@ def plot_run(folder: Path) -> None:
                 marker = "o" if len(points) < 40 and name not in ("loss", "learning_rate") else ""
                 axes.plot(*zip(*points, strict=True), marker=marker, label=TITLES.get(name, name))
         axes.set_xlabel("step")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
         axes.legend()
     figure.suptitle(folder.name)

@@ -249,7 +249,7 @@ def _check_optimizer_fit(trained: Trained, groups: list[dict[str, Any]], names: 
     Its state goes by the parameters' numbers, and would serve others of the same shapes.
     """
     own_groups = trained.optimizer.param_groups
-    if any("inner" in group for group in groups) != any("inner" in group for group in own_groups):
+    if ["betas" in group for group in groups] != ["betas" in group for group in own_groups]:  # AdamW's, not Muon's
         raise ValueError("training.optimizer must stay as it was")
     counts = [len(group["params"]) for group in groups]
     if counts != [len(group["params"]) for group in own_groups] or (names and names != _optimized_names(trained)):

@@ -1,6 +1,7 @@
 """The optimizer and the learning rate as a function of the step."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -10,51 +11,51 @@ from summarizer.config import TrainingConfig
 SMALLEST_MATRIX = 16  # for Muon: what is thinner, such as a gate, is a few vectors
 
 
-class MuonAndAdamW(torch.optim.Optimizer):
-    """Muon (Jordan et al. 2024) for matrices, AdamW for the rest: torch's own two, with one state for checkpoints.
+class Together(torch.optim.Optimizer):
+    """Several optimizers as one, with one state for checkpoints."""
 
-    Muon's updates have the size of AdamW's (Liu et al. 2025, arXiv 2502.16982), so that one learning rate serves both.
-    """
-
-    def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW | None) -> None:
-        self._inner: dict[str, torch.optim.Optimizer] = {"muon": muon}
-        if adamw is not None:
-            self._inner["adamw"] = adamw
-        groups = [{**group, "inner": name} for name, inner in self._inner.items() for group in inner.param_groups]
+    def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        self._optimizers = optimizers
+        groups = [{**group, "of": index} for index, each in enumerate(optimizers) for group in each.param_groups]
         super().__init__(groups, {})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """One step of both."""
-        for name, inner in self._inner.items():
-            inner.param_groups = [group for group in self.param_groups if group["inner"] == name]
-            inner.state = self.state
-            inner.step()
+        """One step of each."""
+        for index, optimizer in enumerate(self._optimizers):
+            optimizer.param_groups = [group for group in self.param_groups if group["of"] == index]
+            optimizer.state = self.state
+            optimizer.step()
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """AdamW, or Muon for the weights of linear layers and AdamW for the others.
+    """AdamW; or Muon (Jordan et al. 2024) for the weights of linear layers but the last, and AdamW for the others.
 
+    Muon's updates are made as large as AdamW's (Liu et al. 2025, arXiv 2502.16982): one learning rate serves both.
     Weight decay is on matrices only: not on norms, biases and other vectors.
     """
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    muon: list[nn.Parameter] = []
+    muon: list[torch.Tensor] = []
     if config.optimizer == "muon":
         output = getattr(model, "get_output_embeddings", lambda: None)()
         layers = [module for module in model.modules() if isinstance(module, nn.Linear) and module is not output]
-        muon = [w for w in (layer.weight for layer in layers) if w.requires_grad and min(w.shape) >= SMALLEST_MATRIX]
-    others = [parameter for parameter in trained if all(parameter is not each for each in muon)]
+        weights = {id(layer.weight) for layer in layers}
+        muon = [each for each in trained if id(each) in weights and min(each.shape) >= SMALLEST_MATRIX]
+    chosen = {id(each) for each in muon}
+    others = [each for each in trained if id(each) not in chosen]
     groups = [
         {"params": [p for p in others if p.dim() >= 2], "weight_decay": config.weight_decay},
         {"params": [p for p in others if p.dim() < 2], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    betas = (config.adam_betas[0], config.adam_betas[1])
-    adamw = torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, fused=True) if groups else None
-    if adamw is not None and not muon:
-        return adamw
-    options = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "adjust_lr_fn": "match_rms_adamw"}
-    return MuonAndAdamW(torch.optim.Muon(muon, **options), adamw)
+    optimizers: list[torch.optim.Optimizer] = []
+    if muon:
+        options = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "adjust_lr_fn": "match_rms_adamw"}
+        optimizers.append(torch.optim.Muon(muon, **options))
+    if groups:
+        betas = (config.adam_betas[0], config.adam_betas[1])
+        optimizers.append(torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, fused=True))
+    return optimizers[0] if len(optimizers) == 1 else Together(optimizers)
 
 
 def learning_rate_at(step: int, config: TrainingConfig, seconds: float = 0.0) -> float:

@@ -1,5 +1,6 @@
 """What a run starts from: the tokenizer, the model and its generation settings, built from the configuration."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from summarizer.config import GenerationConfig, RunConfig
 from summarizer.files import InputError
 from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import SummarySettings
-from summarizer.inference.summarizer import resolve_model
+from summarizer.inference.summarizer import can_be_hub_id, resolve_model
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
 
 # How a model of ours with the other head names the encoder's weights. The saved name of tied embeddings is the first.
@@ -33,10 +34,14 @@ OTHER_HEADS: dict[Any, dict[str, str]] = {
 def load_tokenizer(config: RunConfig) -> Any:
     """The tokenizer that the run names: its own, that of the model it starts from, or the default."""
     name = config.data.tokenizer or config.pretrained or "default"
+    is_folder = Path(name).is_dir()
+    if not is_folder and not can_be_hub_id(name):
+        raise InputError(f"data.tokenizer '{name}': no such folder, and no hub id")
     try:
         return AutoTokenizer.from_pretrained(resolve_model(name) if name == "default" else name)
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"data.tokenizer '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
+        reason = ("" if is_folder else "no folder here, and from the hub: ") + " ".join(str(error).split())
+        raise InputError(f"data.tokenizer '{name}' cannot be loaded: {reason}") from error
 
 
 def make_model(config: RunConfig, tokenizer: Any) -> tuple[Any, list[str]]:

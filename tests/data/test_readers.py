@@ -234,13 +234,20 @@ def test_headings_of_markdown_and_word_begin_sections(read, tmp_path):
     assert [(section.title, section.text.split("\n")[-1]) for section in document.sections] == [
         ("One", "More."), ("Two", "Text of two."),
     ]  # fmt: skip
-    assert read("b.md", "# Only one\nText.").sections == ()
+    assert document.title == "Book"
+    only = read("b.md", "#hashtag\n# Only one #\nText.")
+    assert (only.title, only.sections) == ("Only one", ())
+    assert read("d.md", "## One\nText.\n# Two\nText.").title is None
     docx = pytest.importorskip("docx")
     word = docx.Document()
     for heading in ("One", "Two"):
         word.add_heading(heading)
         word.add_paragraph(f"Text of {heading}.")
     word.save(str(tmp_path / "c.docx"))
+    assert read_document(tmp_path / "c.docx").title is None  # neither of its two headings stands above the other
+    word.add_heading("Both", level=0)
+    word.save(str(tmp_path / "e.docx"))
+    assert read_document(tmp_path / "e.docx").title == "Both"
     sections = read_document(tmp_path / "c.docx").sections
     assert [(section.title, section.text) for section in sections] == [
         ("One", "One\nText of One."), ("Two", "Two\nText of Two."),

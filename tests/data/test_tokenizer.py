@@ -10,7 +10,7 @@ from summarizer.config import DataConfig
 from summarizer.data import tokenizer as module
 from summarizer.data.encoding import encode_text, encode_texts, special_ids
 from summarizer.data.text import clean_text
-from summarizer.data.tokenizer import lowercases, placeholder_ids, train_from_pairs, train_tokenizer
+from summarizer.data.tokenizer import find_numbers, lowercases, number_ids, train_from_pairs, train_tokenizer
 from summarizer.files import InputError
 from tests.corpus import TEXTS, UNSEEN, pair_rows, sentence, tiny_tokenizer, write_jsonl
 
@@ -171,12 +171,28 @@ def test_a_tokenizer_that_lowercases_reads_capitals_as_small_letters_and_says_so
     assert not any(re.search("[A-Z]", piece) for piece in loaded.get_vocab() if not piece.startswith("<"))
 
 
-def test_the_pieces_that_hold_a_placeholder_are_known_when_loaded(tmp_path):
-    texts = [*TEXTS, *(f"{sentence(12, seed)} <dig> or <dig>%" for seed in range(300))]
-    train_tokenizer(texts, 500, placeholders=["<dig>"]).save_pretrained(tmp_path)
+@pytest.fixture(scope="module")
+def numberless():
+    texts = [*TEXTS, *(f"{sentence(12, seed)} {seed} of {seed}.5 <dig>" for seed in range(300))]
+    return train_tokenizer(texts, 500, lowercase=True, number_placeholder="<dig>")
+
+
+def test_numbers_that_stand_alone_are_one_piece_each(numberless, tmp_path):
+    numberless.save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
-    ids = placeholder_ids(loaded)
-    assert [token in ids for token in encode_text(loaded, "<dig> <dig>, <dig>%")] == [True, True, False, True, False]
-    assert not set(ids) & set(encode_text(loaded, "dig 12 < 3 > 1"))
-    assert decode(loaded, encode_text(loaded, "a <dig>, a<dig>")) == "a <dig>, a<dig>"
-    assert placeholder_ids(tiny_tokenizer()) == []
+    text = "12.5% (p < 0.05) of 1,234 in [3,4] <DIG>, $5; COVID-19, p53, 2.5-fold, v1.0.2b, 3. 4"
+    assert find_numbers(text, "<dig>") == ["12.5", "0.05", "1,234", "3,4", "<DIG>", "5", "3", "4"]
+    ids = encode_text(loaded, text)
+    assert sum(token in number_ids(loaded) for token in ids) == 8
+    assert decode(loaded, ids).startswith("<dig>% (p < <dig>) of <dig> in [<dig>] <dig>, $<dig>; covid-19, p53,")
+    assert number_ids(tiny_tokenizer()) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from([*"0159.,-–<>()$% \n", "12", "<dig>", "<DIG>", "a", "٤", "²", "é", "</s>"])).map("".join)
+)
+def test_the_numbers_found_are_those_that_are_read(numberless, text):
+    text = clean_text(text)
+    read = sum(token in number_ids(numberless) for token in encode_text(numberless, text))
+    assert read == len(find_numbers(text, "<dig>"))

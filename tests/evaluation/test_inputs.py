@@ -192,6 +192,20 @@ def test_whether_a_document_was_cut_is_told_where_the_record_says_so(write_jsonl
     assert [example.source_cut for example in examples] == [True, False]
 
 
+def test_summaries_of_a_file_without_ids_pair_with_its_rows(write_jsonl):
+    reference_path = write_jsonl("r.jsonl", [{"document": "d", "summary": text} for text in ("one", "two", "three")])
+    rows = predictions("data/r.jsonl:3", "data/r.jsonl:1", "data/r.jsonl:2")
+    examples, _, _ = read_examples(write_jsonl("p.jsonl", rows), reference_path)
+    assert [(example.id, example.reference) for example in examples] == [
+        ("data/r.jsonl:1", "one"),
+        ("data/r.jsonl:2", "two"),
+        ("data/r.jsonl:3", "three"),
+    ]
+    for other in (predictions("data/s.jsonl:1"), predictions("r.jsonl:1", "other/r.jsonl:2"), predictions("r.jsonl:x")):
+        with pytest.raises(InputError, match="has no id column"):
+            read_examples(write_jsonl("p.jsonl", other), reference_path, mismatch="intersect")
+
+
 REFUSED = {
     "no id shared": (predictions("a"), references("b"), "0 in both, .*nothing is shared"),
     "twice": (predictions("a", "b", "a"), references("a", "b"), r"p.jsonl: 1 ids stand there more than once \('a'\)"),

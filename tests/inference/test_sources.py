@@ -83,6 +83,11 @@ def test_the_output_is_never_read(folder):
             find_inputs([given], output)
 
 
+def test_no_input_at_all_says_what_to_name():
+    with pytest.raises(InputError, match="name files or folders, or - for standard input"):
+        find_inputs([], None)
+
+
 def test_an_unknown_kind_named_by_the_user_is_tried(folder, tmp_path):
     (tmp_path / "notes").write_text("Notes")
     text, image = read_inputs(find_inputs(["notes", "papers/image.png"], None))

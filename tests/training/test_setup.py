@@ -93,6 +93,8 @@ def test_what_cannot_be_loaded_is_named(configure, tokenizer, tmp_path):
     with pytest.raises(InputError, match=r"data\.tokenizer .*empty' cannot be loaded") as caught:
         load_tokenizer(configure(f"data.tokenizer={tmp_path}/empty"))
     assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=r"data\.tokenizer .*none': no such folder, and no hub id"):
+        load_tokenizer(configure(f"data.tokenizer={tmp_path}/none"))
 
 
 def test_initial_embeddings_are_the_donors_scaled_to_the_models_own_spread(configure, tokenizer, bart_folder):
