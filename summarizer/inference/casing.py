@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-_WORD = re.compile(r"[^\W\d_](?:[^\W_]|(?<=\w)['’](?=\w))*")
+_WORD = re.compile(r"[^\W\d_](?:[^\W_]|[\u0300-\u036f]|(?<=\w)['’](?=\w))*")  # with letters in two parts, as i̇ of İ
 _SENTENCE_START = re.compile(r"(?:^|[.!?…]['\"”’)\]]*\s+)\W*$")
 _REACH = 12  # characters before a word that tell whether a sentence starts with it
 
@@ -42,7 +42,8 @@ class Casing:
             if forms := self._forms.get((before, word.lower())) or self._forms.get(word.lower()):
                 form = forms.most_common(1)[0][0]
             if at_start and self._capitalizes_sentences and form.islower():
-                form = form[0].upper() + form[1:]
+                first = form[0].upper()
+                form = first + form[1:] if len(first) == 1 else form  # ß and ﬁ would become other letters
             written += [line[position : match.start()], form]
             position = match.end()
         return "".join([*written, line[position:]])
@@ -53,5 +54,6 @@ def _words(line: str) -> Iterator[tuple[re.Match[str], str, bool]]:
     before = ""
     for match in _WORD.finditer(line):
         context = line[max(0, match.start() - _REACH) : match.start()]
-        yield match, before, bool(_SENTENCE_START.search(context))
+        follows_a_word = context[-2:-1].isalnum()  # nearly always, and far quicker told
+        yield match, before, not follows_a_word and bool(_SENTENCE_START.search(context))
         before = match.group().lower()

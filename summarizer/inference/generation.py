@@ -218,11 +218,14 @@ class _SummaryWriter:
                 processors.append(_NumbersOfTheDocument(inputs["input_ids"], self._numbers.ids))
             rows = model.generate(**inputs, generation_config=config, logits_processor=processors)
         each = self._settings.num_candidates
-        written = [
-            [self._text(row, cap, source) for row in rows[i * each : (i + 1) * each].tolist()]
-            for i, source in enumerate(sources)
-        ]
-        return list(map(self._summary, sources, written))
+        summaries = []
+        for number, source in enumerate(sources):
+            written = [self._text(row, cap, source) for row in rows[number * each : (number + 1) * each].tolist()]
+            if source.text is not None and lowercases(self._tokenizer):
+                casing = Casing(source.text)
+                written = [(casing.restore(text), count) for text, count in written]
+            summaries.append(self._summary(source, written))
+        return summaries
 
     @property
     def _num_forced(self) -> int:
@@ -257,8 +260,6 @@ class _SummaryWriter:
         text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
         if source.text is not None:
             text = self._numbers.restore(text, ids, source.text, source.ids)
-            if lowercases(self._tokenizer):
-                text = Casing(source.text).restore(text)
         return text, len(ids)
 
     def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -32,7 +34,8 @@ class TrainingState:
 
     samples: what the sequence of samples follows from, see BatchPlan.fingerprint. loss_scaler: the state of float16's
     gradient scaler, empty where there is none. validation: the metrics of the last validation. candidates: the scores
-    of the best validated steps, by their numbers, where the mean of their weights is wanted.
+    of the best validated steps, by their numbers, where the mean of their weights is wanted. best_metric: what the
+    scores are by, where that is known.
     """
 
     step: int = 0
@@ -45,6 +48,7 @@ class TrainingState:
     loss_scaler: dict[str, float] = field(default_factory=dict)
     validation: dict[str, float] = field(default_factory=dict)
     candidates: dict[str, float] = field(default_factory=dict)
+    best_metric: str | None = None
 
 
 def save_checkpoint(folder: Path, state: TrainingState, trained: Trained, writes: bool = True) -> Path:
@@ -61,7 +65,7 @@ def save_checkpoint(folder: Path, state: TrainingState, trained: Trained, writes
     def write(aside: Path) -> None:
         for name, tensors in gathered.items():
             save_file(tensors, aside / f"{name}.safetensors")
-        write_json(aside / "optimizer.json", groups)
+        write_json(aside / "optimizer.json", {**groups, "parameters": _optimized_names(trained)})
         digests = {path.name: hash_of_file(path) for path in sorted(aside.iterdir())}
         write_json(aside / STATE_FILE, {**asdict(state), "sha256": digests})
 
@@ -89,12 +93,13 @@ def load_checkpoint(path: Path, trained: Trained) -> TrainingState:
         raise DamagedCheckpointError(f"{path} is damaged: {' '.join(str(error).split())}") from error
     try:
         _check_fit(trained.model, weights)
+        _check_optimizer_fit(trained, groups["param_groups"], groups.pop("parameters", None))
         own = trained.model.state_dict()
         trained.model.load_state_dict(
             {name: held_like(value, own[name]) for name, value in weights.items()}, strict=False
         )
         trained.optimizer.load_state_dict(_join_optimizer(tensors, groups, trained.optimizer))
-    except (RuntimeError, ValueError, KeyError) as error:
+    except (RuntimeError, ValueError, LookupError) as error:
         raise InputError(f"{path}: does not fit this configuration: {error}") from error
     if trained.average is not None:
         start = averaged or dict(trained.model.named_parameters())
@@ -131,7 +136,8 @@ def last_good_checkpoint(run_folder: Path) -> str:
 
 def complete_checkpoints(folder: Path) -> list[Path]:
     """The complete checkpoints in `folder`, oldest first."""
-    found = (path for path in folder.glob("step-*") if (path / STATE_FILE).is_file())
+    names = re.compile(r"step-\d+")  # and not what someone put aside, such as step-000100-copy
+    found = (path for path in folder.glob("step-*") if names.fullmatch(path.name) and (path / STATE_FILE).is_file())
     return sorted(found, key=lambda path: (len(path.name), path.name))  # by number, also past step 999999
 
 
@@ -160,12 +166,18 @@ def save_model_folder(path: Path, model: Any, tokenizer: Any, card: str) -> None
 
 
 def write_folder(target: Path, write: Callable[[Path], None]) -> None:
-    """Fill a folder aside by `write`, then give it the name `target`; a folder of that name is replaced."""
+    """Fill a folder aside by `write`, then give it the name `target`; a folder of that name is replaced.
+
+    Raises InputError where it cannot be written, as when the disk is full.
+    """
     finish_folder(target)
     aside = target.with_name(f".{target.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
-    write(aside)
+    try:
+        write(aside)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{target} cannot be written: {getattr(error, 'strerror', None) or error}") from error
     umask = os.umask(0)
     os.umask(umask)
     for path in filter(Path.is_file, aside.iterdir()):  # safetensors makes its files private
@@ -223,6 +235,25 @@ def _check_fit(model: nn.Module, weights: dict[str, Tensor]) -> None:
     wrong = [*absent, *(name for name, value in weights.items() if name not in own or own[name].shape != value.shape)]
     if wrong:
         raise ValueError(f"other parameters, or other shapes, than the model's: {', '.join(wrong[:3])} …")
+
+
+def _optimized_names(trained: Trained) -> list[list[str]]:
+    """The names of the parameters in each of the optimizer's groups."""
+    names = {id(parameter): name for name, parameter in trained.model.named_parameters()}
+    return [[names[id(parameter)] for parameter in group["params"]] for group in trained.optimizer.param_groups]
+
+
+def _check_optimizer_fit(trained: Trained, groups: list[dict[str, Any]], names: list[list[str]] | None) -> None:
+    """Raise ValueError if the saved optimizer was another one, or of other parameters (`names`, where they are known).
+
+    Its state goes by the parameters' numbers, and would serve others of the same shapes.
+    """
+    own_groups = trained.optimizer.param_groups
+    if ["betas" in group for group in groups] != ["betas" in group for group in own_groups]:  # AdamW's, not Muon's
+        raise ValueError("training.optimizer must stay as it was")
+    counts = [len(group["params"]) for group in groups]
+    if counts != [len(group["params"]) for group in own_groups] or (names and names != _optimized_names(trained)):
+        raise ValueError("training.optimizer, training.freeze and training.lora must stay as they were")
 
 
 def _split_optimizer(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -111,7 +111,8 @@ class _Run:
         self.selection = Selection(config, folder, self.engine, task, self.data.get("validation"), sizes)
         self.gradients = Gradients(self.engine, task, self.settings, config.seed, training_data.rows[0])
         self.stop = StopSignals()
-        self.state = TrainingState(samples=self.plan.fingerprint(self.settings.batches_per_step))
+        samples = self.plan.fingerprint(self.settings.batches_per_step)
+        self.state = TrainingState(samples=samples, best_metric=self.settings.best_metric)
 
     def start(self, checkpoints: list[Path]) -> bool:
         """Resume from the newest good checkpoint, write the configuration, and say what will be done.
@@ -213,7 +214,9 @@ class _Run:
             )
         if self.accelerator.scaler is not None and self.state.loss_scaler:
             self.accelerator.scaler.load_state_dict(self.state.loss_scaler)
-        return [*notes, f"resumed from {path}", *(f"changed since then: {line}" for line in changed)]
+        notes += [f"resumed from {path}", *(f"changed since then: {line}" for line in changed)]
+        self.state = self.selection.resumed(self.state, notes.append)
+        return notes
 
     def _changes(self) -> list[str]:
         try:

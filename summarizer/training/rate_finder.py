@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from summarizer.files import write_json, write_whole
+from summarizer.files import InputError, write_json, write_whole
 
 LOWEST, HIGHEST, STEPS = 1e-6, 1.0, 100
 SMOOTHING = 0.8  # the weight of the past in the smoothed loss
@@ -25,7 +25,10 @@ class Trial:
 
 
 def try_rates(take_step: Callable[[float], float]) -> Trial:
-    """Take steps at rising rates until the loss grows; `take_step(learning_rate)` returns the loss before the step."""
+    """Take steps at rising rates until the loss grows; `take_step(learning_rate)` returns the loss before the step.
+
+    Raises InputError where not even the first loss is finite.
+    """
     rates: list[float] = []
     losses: list[float] = []
     smoothed: list[float] = []
@@ -40,6 +43,8 @@ def try_rates(take_step: Callable[[float], float]) -> Trial:
         rates.append(rate)
         losses.append(loss)
         smoothed.append(value)
+    if not rates:
+        raise InputError("no learning rate can be found: the loss is not finite before the first step")
     return Trial(rates, losses, smoothed, _steepest(rates, smoothed))
 
 
@@ -78,4 +83,4 @@ def _geometric() -> Iterator[float]:
 def _steepest(rates: list[float], smoothed: list[float]) -> float:
     """The rate at which the smoothed loss falls most in a step; the lowest where it never falls."""
     falls = [before - after for before, after in itertools.pairwise(smoothed)]
-    return rates[falls.index(max(falls))] if falls else LOWEST
+    return rates[falls.index(max(falls))] if falls and max(falls) > 0 else LOWEST

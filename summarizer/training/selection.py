@@ -51,6 +51,17 @@ class Selection:
     data: PreparedData | None  # to validate on
     sizes: dict[str, int]
 
+    def resumed(self, state: TrainingState, say: Callable[[str], None]) -> TrainingState:
+        """The state of a checkpoint without scores by another metric and candidates whose weights are gone."""
+        metric = self.config.training.best_metric
+        if state.best_metric not in (None, metric):
+            say(f"training.best_metric was {state.best_metric}: the best is chosen anew, by {metric}")
+            state = replace(state, best_score=None, validations_without_improvement=0, candidates={})
+        kept = {step: score for step, score in state.candidates.items() if self._candidate(step).is_file()}
+        if gone := sorted(state.candidates.keys() - kept.keys(), key=int):
+            say(f"the weights after step {', '.join(gone)} are not in {CANDIDATES}/: left out of the mean")
+        return replace(state, best_metric=metric, candidates=kept)
+
     def validate(self, state: TrainingState, log: RunLog) -> TrainingState:
         """Log validation loss and metrics, keep what is among the best, and return the state that knows of it."""
         if self.data is None:

@@ -1,4 +1,8 @@
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from summarizer.inference.casing import Casing
 
@@ -30,3 +34,22 @@ def test_a_document_in_lower_case_keeps_its_summary_so():
 def test_a_summary_that_is_cased_as_the_document_stays_the_same():
     body = DOCUMENT.split("\n", 1)[1]
     assert Casing(DOCUMENT).restore(body) == body
+
+
+@pytest.mark.parametrize("first", ["ß", "ﬁ", "ŉ", "ΐ", "ᾳ"])
+def test_a_letter_without_a_capital_of_its_own_stays_at_the_start_of_a_sentence(first):
+    assert Casing(DOCUMENT).restore(f"{first}eta. {first}eta.") == f"{first}eta. {first}eta."
+
+
+def test_letters_written_in_two_parts_do_not_part_a_word():
+    document = "We went to İstanbul and to the E\u0301cole E\u0301LAN."
+    lowered = "we saw i\u0307stanbul and the e\u0301cole e\u0301lan."
+    assert Casing(document).restore(lowered) == "We saw İstanbul and the E\u0301cole E\u0301LAN."
+
+
+@given(document=st.text(), summary=st.text())
+def test_nothing_but_the_case_of_letters_changes(document, summary):
+    def folded(text):
+        return re.sub("i\u0307", "İ", text).lower().replace("ς", "σ")
+
+    assert folded(Casing(document).restore(summary)) == folded(summary)

@@ -1,5 +1,6 @@
 import json
 import shutil
+import signal
 
 import pytest
 import torch
@@ -97,7 +98,7 @@ def test_writing_that_is_interrupted_leaves_the_old_checkpoint_and_no_new_one(tm
 
     monkeypatch.setattr(checkpoint, "write_json", fail)
     for step in (1, 2):
-        with pytest.raises(OSError, match="no space"):
+        with pytest.raises(InputError, match=f"step-00000{step} cannot be written: no space"):
             save_checkpoint(tmp_path, TrainingState(step), Trained(model, optimizer))
     assert [path.name for path in complete_checkpoints(tmp_path)] == ["step-000001"]
     prune_checkpoints(tmp_path, keep=1)
@@ -129,6 +130,45 @@ def test_those_of_every_so_many_steps_are_kept_too(tmp_path):
         save_checkpoint(tmp_path, TrainingState(step), Trained(*trained()))
     prune_checkpoints(tmp_path, keep=2, keep_every=3)
     assert sorted(path.name[-1] for path in tmp_path.iterdir()) == ["3", "6", "7"]
+
+
+def test_what_someone_put_aside_is_no_checkpoint(tmp_path):
+    for step in (1, 2):
+        save_checkpoint(tmp_path, TrainingState(step), Trained(*trained(steps=1)))
+    shutil.copytree(tmp_path / "step-000001", tmp_path / "step-000001-before-the-change")
+    prune_checkpoints(tmp_path, keep=1, keep_every=10)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000001-before-the-change", "step-000002"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("adamw", "muon"), ("muon", "adamw")])
+def test_a_state_of_another_optimizer_is_refused(tmp_path, before, after):
+    def only_a_layer(optimizer):
+        model, _ = trained(steps=0)
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_("feed_forward.up" in name)  # whose groups are alike for both optimizers
+        return Trained(model, make_optimizer(model, TrainingConfig(optimizer=optimizer)))
+
+    saved = only_a_layer(before)
+    take_step(saved.model, saved.optimizer)
+    path = save_checkpoint(tmp_path, STATE, saved)
+    with pytest.raises(InputError, match=r"step-000007: .*: training.optimizer must stay as it was"):
+        load_checkpoint(path, only_a_layer(after))
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "up"), ("up", ""), ("layers.0", "layers.1")])
+def test_a_state_of_other_parameters_is_refused_also_where_they_have_the_same_shapes(tmp_path, before, after):
+    def frozen(part):
+        model, _ = trained(steps=0)
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(not (part and part in name))
+        return Trained(model, make_optimizer(model, TrainingConfig()))
+
+    saved = frozen(before)
+    take_step(saved.model, saved.optimizer)
+    path = save_checkpoint(tmp_path, STATE, saved)
+    with pytest.raises(InputError, match=r"training.freeze and training.lora must stay as they were"):
+        load_checkpoint(path, frozen(after))
+    load_checkpoint(path, frozen(before))
 
 
 def test_a_checkpoint_of_another_model_or_a_damaged_one_is_an_error_that_names_it(tmp_path):
@@ -189,6 +229,22 @@ def test_a_replacement_interrupted_between_its_renames_is_finished(tmp_path):
     (tmp_path / ".best.old.part").mkdir()
     finish_folder(target)
     assert [path.name for path in tmp_path.iterdir()] == ["best"]
+
+
+def test_a_full_disk_is_one_line_that_names_the_checkpoint_and_the_one_before_stays(tmp_path):
+    resource = pytest.importorskip("resource", reason="limits on files are of POSIX")
+    save_checkpoint(tmp_path, TrainingState(1), Trained(*trained(steps=1)))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write fails then, as on a full disk
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"step-000002 cannot be written: .*too large") as caught:
+            save_checkpoint(tmp_path, TrainingState(2), Trained(*trained(steps=1)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in complete_checkpoints(tmp_path)] == ["step-000001"]
 
 
 def test_a_model_folder_appears_whole_and_loads_by_the_auto_classes(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from summarizer.config import TrainingConfig
 from summarizer.training.optim import learning_rate_at, make_optimizer, set_learning_rate
@@ -61,6 +62,15 @@ def test_muon_trains_the_weights_of_linear_layers_and_adamw_the_rest():
     assert {"model.encoder.stack.layers.0.feed_forward.up.weight", "copying.key.weight"} <= set(muon)
     assert not [name for name in muon if "embed" in name or "lm_head" in name or "shared" in name or "bias" in name]
     assert "copying.gate.weight" not in muon
+
+
+def test_muon_needs_nothing_beside_the_weights_of_linear_layers():
+    layer = nn.Linear(32, 32, bias=False)  # as where only adapters are trained
+    optimizer = make_optimizer(layer, TrainingConfig(optimizer="muon"))
+    before = layer.weight.detach().clone()
+    layer(torch.ones(32)).sum().backward()
+    optimizer.step()
+    assert not torch.equal(layer.weight, before)
 
 
 def test_an_update_by_muon_is_orthogonal_and_of_the_size_of_adamws():

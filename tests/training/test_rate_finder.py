@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from summarizer.files import InputError
 from summarizer.training.loop import train
 from summarizer.training.rate_finder import HIGHEST, LOWEST, STEPS, try_rates
 
@@ -34,6 +35,10 @@ def test_the_trial_ends_where_the_loss_grows_or_is_not_finite():
     flat = try_rates(lambda _: 1.0)
     assert (len(flat.losses), flat.learning_rates[0]) == (STEPS, LOWEST)
     assert flat.learning_rates[-1] == pytest.approx(HIGHEST)
+    rising = iter(range(1, 9))  # by less and less of its value, and never falling
+    assert try_rates(lambda _: float(next(rising, "nan"))).suggestion == LOWEST
+    with pytest.raises(InputError, match="the loss is not finite before the first step"):
+        try_rates(lambda _: float("nan"))
 
 
 def test_it_is_found_on_the_training_data_and_no_run_is_written(configure, capsys):
