@@ -93,7 +93,7 @@ def test_a_saved_folder_loads_with_autotokenizer_and_gives_the_same_ids(tokenize
 def trained_with_sentencepiece(texts, vocab_size, monkeypatch):
     """A trained tokenizer and the sentencepiece model that it was made from."""
     models, convert = [], module.from_sentencepiece
-    monkeypatch.setattr(module, "from_sentencepiece", lambda model: models.append(model) or convert(model))
+    monkeypatch.setattr(module, "from_sentencepiece", lambda model, *_: models.append(model) or convert(model))
     return train_tokenizer(texts, vocab_size, num_threads=1), models[0]
 
 
