@@ -78,7 +78,7 @@ def workplace(tmp_path):
 
 
 def shortened(command: str) -> str:
-    if benchmark := re.match(r"(?:\w+=\S+ )?summarizer benchmark (\w+)", command):
+    if benchmark := re.match(r"(?:env \w+=\S+ )?summarizer benchmark (\w+)", command):
         return f"{command} {BENCHMARKS[benchmark[1]]}"
     if "summarize" in command and "--model runs/" in command:  # by a model that has learned nothing: distinct pieces
         return f"{command} --min-summary-tokens 8 --max-summary-tokens 8 --no-repeat-ngram-size 1"

@@ -83,7 +83,7 @@ class _Run:
         self.say: Callable[[str], None] = partial(print, file=sys.stderr)  # until there is a log
         with accelerator.main_process_first():  # the others find what the main process has prepared
             training_data = task.prepare("train")
-            others = {split: task.prepare(split) for split in ("validation", "test")}
+            others = {"validation": task.prepare("validation"), "test": self._test_data()}
         if training_data is None:
             raise InputError("data.train is empty")
         self.training_data = training_data
@@ -304,6 +304,15 @@ class _Run:
         if self.state.skipped_in_a_row > self.settings.max_skipped_in_a_row:
             raise TrainingError(f"{what}; {last_good_checkpoint(self.folder)}; a lower training.learning_rate may help")
         self.say(f"step skipped: {what}")
+
+    def _test_data(self) -> PreparedData | None:
+        """The test documents, which are only compared with the others: training needs them not."""
+        try:
+            return self.task.prepare("test")
+        except InputError as error:
+            if self.accelerator.is_main_process:
+                self.say(f"warning: test documents are not compared with those of training: {error}")
+            return None
 
     def _save_checkpoint(self) -> None:
         checkpoints, scaler = self.folder / "checkpoints", self.accelerator.scaler

@@ -33,9 +33,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def children(pid):
-    return [
-        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
-    ]
+    """The reading processes among the children; other tests leave resource trackers and the like."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    pids = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return [child for child in pids if b"reader_process" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def is_alive(pid):

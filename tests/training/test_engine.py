@@ -104,7 +104,7 @@ def test_the_launcher_starts_fsdp_by_its_configuration(configure, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HF_HOME": str(tmp_path / "home")}
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "2 process(es) on cpu, float32, each with a part of the model" in done.stderr
+    assert "each with a part of the model; 2 process(es) on cpu, float32" in done.stderr
     assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "runs/base/best").config.d_model == 32
 
 
