@@ -21,6 +21,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
 from summarizer.data.batching import BatchPlan, load_shares, num_labels_in
+from summarizer.data.preparation import PreparedData
 from summarizer.files import InputError, StoppedError, write_whole
 from summarizer.memory import keep_freed_memory
 from summarizer.training.adaptation import choose_what_is_trained
