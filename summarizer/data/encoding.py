@@ -1,7 +1,7 @@
 """Documents as source tokens: text that only looks like a special token stays text; what is dropped is counted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from summarizer.data.text import clean_text
@@ -13,13 +13,13 @@ from summarizer.sentences import split_sentences
 class Source:
     """A document as the encoder reads it: ids, special ones included, and how many text tokens were dropped.
 
-    text: the document itself, where its summary is to get its capitals or numbers from there.
+    text: the document itself, clean, from which its summary may get capitals and numbers; None for one given as ids.
     """
 
     ids: tuple[int, ...]
     num_text_tokens: int
     dropped_tokens: int = 0
-    text: str | None = None
+    text: str | None = field(default=None, compare=False)  # what is read is the same
 
 
 class SourceEncoder:
@@ -47,7 +47,8 @@ class SourceEncoder:
     def encode(self, document: str | Sequence[int]) -> Source:
         """Encode a text, cleaned, or ids with or without the tokenizer's special tokens."""
         if isinstance(document, str):
-            return self.encode_many([clean_text(document)])[0]
+            text = clean_text(document)
+            return replace(self.encode_many([text])[0], text=text)
         ids = list(document)
         for added in (self._opening, self._prompt):
             if added and ids[: len(added)] == added:

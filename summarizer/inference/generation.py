@@ -14,7 +14,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 
 from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
-from summarizer.data.tokenizer import lowercases, number_ids
+from summarizer.data.tokenizer import lowercases
 from summarizer.files import InputError
 from summarizer.inference.ahead import read_ahead
 from summarizer.inference.casing import Casing
@@ -97,7 +97,7 @@ def generate_in_batches(
     sentence_per_line = getattr(model.config, "sentence_per_line", False)
     encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model), sentence_per_line)
     window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
-    encoded = _encoded(encoder, documents, keep_text=lowercases(tokenizer) or bool(number_ids(tokenizer)))
+    encoded = _encoded(encoder, documents)
     if ahead:
         shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
         encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
@@ -105,14 +105,12 @@ def generate_in_batches(
 
 
 def _encoded(
-    encoder: SourceEncoder, documents: Iterable[str | Sequence[int]], keep_text: bool
+    encoder: SourceEncoder, documents: Iterable[str | Sequence[int]]
 ) -> Generator[tuple[int, Source | Summary], None, None]:
     """The documents encoded; the summary of one that has no text or cannot be encoded."""
     for position, document in enumerate(documents):
         try:
             source = encoder.encode(document)
-            if keep_text and isinstance(document, str):
-                source = replace(source, text=clean_text(document))
         except Exception as error:  # whatever a tokenizer raises concerns this document
             yield position, _failed(error)
         else:

@@ -104,8 +104,8 @@ class DocumentReader:
                 start_new_session=True,  # Ctrl-C and Ctrl-Z are for this process alone
             )
         with contextlib.suppress(OSError):  # it has died already, which is seen when it is read from
-            self._process.stdin.write(request.encode() + b"\n")  # type: ignore[union-attr]
-            self._process.stdin.flush()  # type: ignore[union-attr]
+            self._process.stdin.write(request.encode() + b"\n")  # type: ignore[union-attr]  # it is a pipe
+            self._process.stdin.flush()  # type: ignore[union-attr]  # as above
         return self._process
 
     def _let_go(self, process: subprocess.Popen[bytes]) -> int:
@@ -114,7 +114,7 @@ class DocumentReader:
         self._process = None
         for pipe in (process.stdin, process.stdout):
             with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+                pipe.close()  # type: ignore[union-attr]  # both are pipes
         return status
 
     def _reason(self, status: int) -> str:

@@ -20,7 +20,7 @@ class Together(torch.optim.Optimizer):
         super().__init__(groups, {})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, closure: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # no closure
         """One step of each."""
         for index, optimizer in enumerate(self._optimizers):
             optimizer.param_groups = [group for group in self.param_groups if group["of"] == index]

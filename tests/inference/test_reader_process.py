@@ -118,7 +118,7 @@ def test_a_crash_fails_the_document_and_the_others_are_read(folder, number, erro
     os.mkfifo("crash.pdf")
 
     def crash():
-        with open("crash.pdf", "wb"):  # when the process has opened it as well  # noqa: PTH123
+        with open("crash.pdf", "wb"):  # when the process has opened it as well  # noqa: PTH123 (a pipe)
             os.kill(children(os.getpid())[0], number)
 
     threading.Thread(target=crash, daemon=True).start()

@@ -63,7 +63,7 @@ def test_the_mean_is_that_of_the_files(tmp_path):
 
 def test_a_stopped_run_keeps_the_candidates_of_its_checkpoints_and_ends_with_those_of_one_never_stopped(
     configure,
-    on_micro_batch,  # noqa: F811
+    on_micro_batch,  # noqa: F811  (the fixture imported above)
     monkeypatch,
 ):
     settings = [*SETTINGS, "training.validate_every=1", "training.save_every=2", "training.keep_checkpoints=1"]
