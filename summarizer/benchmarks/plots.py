@@ -20,7 +20,7 @@ def plot_growth(path: Path, panels: Mapping[str, Mapping[str, Points]], floor: s
     for axis, (quantity, systems) in zip(axes[0], panels.items(), strict=True):
         for name, points in systems.items():
             if points:
-                style = "k--" if name == floor else "o-"
+                style = "kx--" if name == floor else "o-"  # with marks: of one length there is no line
                 axis.plot(*zip(*sorted(points), strict=True), style, label=name)
         axis.set(xscale="log", yscale="log", xlabel="source tokens", ylabel=quantity)
         axis.grid(visible=True, which="both", alpha=0.3)
