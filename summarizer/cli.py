@@ -130,7 +130,19 @@ def summarize(
         int, typer.Option(min=1, help="So many summaries of each document; needs as many beams, or --do-sample.")
     ] = 1,
     length_penalty: Annotated[float | None, typer.Option(help="Of beam search; more means longer.")] = None,
-    no_repeat_ngram_size: Annotated[int | None, typer.Option(min=0, help="0 allows every repetition.")] = None,
+    no_repeat_words: Annotated[
+        int | None, typer.Option(min=0, help="So many words in a row must not come again; 0 allows every repetition.")
+    ] = None,
+    no_repeat_ngram_size: Annotated[
+        int | None, typer.Option(min=0, help="The same, counted in tokens, which may be parts of words.")
+    ] = None,
+    numbers_from_document: Annotated[
+        bool | None,
+        typer.Option(
+            "--numbers-from-document/--any-numbers",
+            help="Only numbers that the document has; by itself for models such as the default one.",
+        ),
+    ] = None,
     max_source_tokens: Annotated[
         int | None, typer.Option(min=1, help="Read no more of a document; by default all that the model can.")
     ] = None,
@@ -170,7 +182,9 @@ def summarize(
             length=length,
             num_candidates=num_candidates,
             length_penalty=length_penalty,
+            no_repeat_words=no_repeat_words,
             no_repeat_ngram_size=no_repeat_ngram_size,
+            numbers_from_document=numbers_from_document,
             max_source_tokens=max_source_tokens,
             tokens_per_batch=tokens_per_batch,
             do_sample=do_sample or None,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers import GenerationConfig, LogitsProcessorList
 
 from summarizer.data.encoding import Source, SourceEncoder, special_ids
 from summarizer.data.text import clean_text
@@ -18,6 +18,13 @@ from summarizer.data.tokenizer import lowercases
 from summarizer.files import InputError
 from summarizer.inference.ahead import read_ahead
 from summarizer.inference.casing import Casing
+from summarizer.inference.constraints import (
+    NonFiniteLogitsError,
+    NoRepeatedWords,
+    NumbersOfDocuments,
+    Pieces,
+    RefuseNonFinite,
+)
 from summarizer.inference.limits import source_limit
 from summarizer.inference.numbers import Numbers
 from summarizer.inference.settings import Summary, SummarySettings
@@ -26,32 +33,6 @@ from summarizer.models.published import prepare_inputs
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
 WINDOW_BATCHES = 8  # documents are sorted by length among so many batches at a time
 WINDOW_DOCUMENTS = 1024
-
-
-class NonFiniteLogitsError(RuntimeError):
-    """The model's next-token scores hold NaN or infinity."""
-
-
-class _RefuseNonFinite(LogitsProcessor):
-    """Stops generation at the first score that is no number. One reduction over [rows, vocabulary] a step."""
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        if not torch.isfinite(scores.amax(dim=-1)).all():  # NaN and ∞ both survive a maximum
-            raise NonFiniteLogitsError("the model's scores are not finite")
-        return scores
-
-
-class _NumbersOfTheDocument(LogitsProcessor):
-    """Forbids the placeholder of numbers to the rows, several a document, whose documents have no number."""
-
-    def __init__(self, sources: torch.Tensor, ids: torch.Tensor) -> None:
-        self._ids = ids
-        self._forbidden = ~torch.isin(sources, ids).any(dim=1, keepdim=True)  # [B, 1]
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        rows = self._forbidden.repeat_interleave(scores.shape[0] // self._forbidden.shape[0], dim=0)
-        scores[:, self._ids] = scores[:, self._ids].masked_fill(rows, -torch.inf)
-        return scores
 
 
 def generate_summaries(
@@ -157,6 +138,7 @@ class _SummaryWriter:
         self._settings = settings
         self._special = special_ids(tokenizer)
         self._numbers = Numbers(model, tokenizer)
+        self._pieces = Pieces(tokenizer)
         self._generation = _generation_config(model, settings)
         self._max_new_tokens: int = self._generation.max_new_tokens
         if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
@@ -211,10 +193,7 @@ class _SummaryWriter:
         config.min_new_tokens = min(config.min_new_tokens or 0, cap) or None
         inputs = self._inputs(model, sources)
         with _evaluating(model, config), self._random_state(sources):
-            processors = LogitsProcessorList([_RefuseNonFinite()])
-            if len(self._numbers.ids):
-                processors.append(_NumbersOfTheDocument(inputs["input_ids"], self._numbers.ids))
-            rows = model.generate(**inputs, generation_config=config, logits_processor=processors)
+            rows = model.generate(**inputs, generation_config=config, logits_processor=self._constraints(inputs))
         each = self._settings.num_candidates
         summaries = []
         for number, source in enumerate(sources):
@@ -224,6 +203,16 @@ class _SummaryWriter:
                 written = [(casing.restore(text), count) for text, count in written]
             summaries.append(self._summary(source, written))
         return summaries
+
+    def _constraints(self, inputs: dict[str, torch.Tensor]) -> LogitsProcessorList:
+        constraints = LogitsProcessorList([RefuseNonFinite()])
+        if self._settings.numbers_from_document or (
+            self._settings.numbers_from_document is None and len(self._numbers.ids)
+        ):
+            constraints.append(NumbersOfDocuments(self._pieces, inputs["input_ids"]))
+        if size := getattr(self._generation, "no_repeat_words", None):
+            constraints.append(NoRepeatedWords(self._pieces, size))
+        return constraints
 
     @property
     def _num_forced(self) -> int:
@@ -284,7 +273,15 @@ class _SummaryWriter:
 def _generation_config(model: Any, settings: SummarySettings) -> GenerationConfig:
     """The model's own generation settings under the user's; the limit on length always as max_new_tokens."""
     config = copy.deepcopy(model.generation_config)
-    for name in ("num_beams", "length_penalty", "no_repeat_ngram_size", "do_sample", "temperature", "top_p"):
+    for name in (
+        "num_beams",
+        "length_penalty",
+        "no_repeat_ngram_size",
+        "no_repeat_words",
+        "do_sample",
+        "temperature",
+        "top_p",
+    ):
         if (value := getattr(settings, name)) is not None:
             setattr(config, name, value)
     if (config.num_beams or 1) == 1:  # these are for beams only

@@ -17,7 +17,9 @@ class SummarySettings:
     max_summary_tokens: int | None = None
     min_summary_tokens: int | None = None
     length_penalty: float | None = None
-    no_repeat_ngram_size: int | None = None
+    no_repeat_ngram_size: int | None = None  # in tokens, which may be parts of words
+    no_repeat_words: int | None = None  # words in a row that must not come again; 0: any may
+    numbers_from_document: bool | None = None  # no other ones; None: where the tokenizer has a placeholder for them
     length: Literal["short", "medium", "long"] | None = None  # LENGTHS, under the two limits above
     num_candidates: int = 1  # summaries of each document, the best first
     max_source_tokens: int | None = None  # special tokens included; None: the whole document, where the model can
@@ -34,7 +36,7 @@ class SummarySettings:
         for name in ("num_beams", "max_summary_tokens", "num_candidates", "max_source_tokens", "tokens_per_batch"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
-        for name in ("min_summary_tokens", "no_repeat_ngram_size", "seed"):
+        for name in ("min_summary_tokens", "no_repeat_ngram_size", "no_repeat_words", "seed"):
             if (value := getattr(self, name)) is not None and value < 0:
                 raise InputError(f"{name} must not be negative, but is {value}")
         shortest, longest = self.token_limits
