@@ -32,7 +32,11 @@ TABLES = {
     ),
     **{
         name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json")
-        for name in (*BENCHMARKS, *(f"encoders_{part}" for part in ("backward", "bigbird", "growth", "float32")))
+        for name in (
+            *BENCHMARKS,
+            *(f"encoders_{part}" for part in ("backward", "bigbird", "growth", "float32")),
+            "generation_batches",
+        )
     },
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
