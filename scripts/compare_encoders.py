@@ -34,7 +34,11 @@ def main(
         overrides.append(f"training.steps={steps}")
     if minutes is not None:
         overrides += [f"training.max_minutes={minutes}", "training.steps=1000000"]
-    print(compare(configs, output, overrides, [int(seed) for seed in seeds.split(",")], control, launcher))
+    try:
+        numbers = [int(seed) for seed in seeds.split(",")]
+    except ValueError:
+        raise InputError(f"--seeds {seeds}: whole numbers separated by commas are needed") from None
+    print(compare(configs, output, overrides, numbers, control, launcher))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # the other cuts the names of options in a narrow terminal
     help="Train long-document summarizers, summarize files, score summaries with ROUGE, and compare.",
 )
 _options = {"debug": False}
@@ -120,16 +120,18 @@ def summarize(
         typer.Option("--format", help="Of the files in a folder: text, or pages of Markdown."),
     ] = "txt",
     model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
-    num_beams: Annotated[int | None, typer.Option(min=1, help="By default the model's own, as below.")] = None,
-    max_summary_tokens: Annotated[int | None, typer.Option(min=1)] = None,
-    min_summary_tokens: Annotated[int | None, typer.Option(min=0)] = None,
+    num_beams: Annotated[int | None, typer.Option(min=1, help="Beams of the search; by default the model's own.")] = None,
+    max_summary_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens of a summary; by default the model's own.")
+    ] = None,
+    min_summary_tokens: Annotated[int | None, typer.Option(min=0, help="Fewest tokens; likewise.")] = None,
     length: Annotated[
         Literal["short", "medium", "long"] | None, typer.Option(help="About 64, 160 or 384 tokens at most.")
     ] = None,
     num_candidates: Annotated[
         int, typer.Option(min=1, help="So many summaries of each document; needs as many beams, or --do-sample.")
     ] = 1,
-    length_penalty: Annotated[float | None, typer.Option(help="Of beam search; more means longer.")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="Of beam search; more means longer; likewise.")] = None,
     no_repeat_words: Annotated[
         int | None, typer.Option(min=0, help="So many words in a row must not come again; 0 allows every repetition.")
     ] = None,

@@ -82,6 +82,8 @@ def _of_records(file: SourceFile, records: Iterable[Record], document_column: st
         try:
             column = find_column(record, document_column, DOCUMENT_COLUMNS, "--document-column")
         except InputError as error:
+            if record_format(file.path) != ".jsonl":  # no other row has it either
+                raise InputError(str(error).removeprefix(f"{record.location}: ")) from error
             yield InputDocument(name, str(file.path), error=str(error).removeprefix(f"{record.location}: "))
             continue
         try:

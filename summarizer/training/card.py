@@ -28,7 +28,7 @@ tokenizer = AutoTokenizer.from_pretrained(path)
 - Parameters: {parameters:,}
 - Steps: {step:,}, {documents:,} training documents, {validation_documents:,} validation documents
 - Source tokens read in training: {max_source}
-- Validation: {metrics}{signature}
+- Validation: {metrics}{rouge}{signature}
 
 {warning}
 
@@ -73,6 +73,7 @@ def make_card(
         step=step,
         max_source="the whole document" if limit is None else f"the first {limit:,}",
         metrics=json.dumps({name: round(value, 4) for name, value in metrics.items()}) if metrics else "none",
+        rouge=f", ROUGE on {config.training.rouge_examples} of the documents" if "rouge1" in metrics else "",
         signature=f"\n- Signature of the scores: `{signature}`" if signature else "",
         config=text,
         **sizes,

@@ -123,10 +123,13 @@ def test_rows_that_cannot_be_used_are_documents_with_an_error(tmp_path):
 
 def test_a_document_column_can_be_named(tmp_path):
     path = tmp_path / "rows.csv"
-    path.write_text('name,content\nx,"A\n\ntext"\n')
+    path.write_text('name,content\nx,"A\n\ntext"\ny,B\n')
     found = find_inputs([str(path)], None)
-    assert [(d.id, d.text) for d in read_inputs(found, ReadingOptions("content"))] == [("rows.csv:1", "A\ntext")]
-    assert all(document.error for document in read_inputs(found))
+    documents = read_inputs(found, ReadingOptions("content"))
+    assert [(d.id, d.text) for d in documents] == [("rows.csv:1", "A\ntext"), ("rows.csv:2", "B")]
+    (document,) = read_inputs(found)  # one for the file: all its rows have the same columns
+    assert document.id == "rows.csv"
+    assert document.error.endswith("there are: name, content")
     assert count_documents(found) is None
 
 
