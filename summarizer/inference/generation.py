@@ -138,7 +138,7 @@ class _SummaryWriter:
         self._settings = settings
         self._special = special_ids(tokenizer)
         self._numbers = Numbers(model, tokenizer)
-        self._pieces = Pieces(tokenizer)
+        self._pieces = Pieces(tokenizer, model.config.get_text_config(decoder=True).vocab_size)
         self._generation = _generation_config(model, settings)
         self._max_new_tokens: int = self._generation.max_new_tokens
         if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
@@ -192,26 +192,35 @@ class _SummaryWriter:
         config.max_new_tokens = min(cap + self._num_forced, self._max_new_tokens)
         config.min_new_tokens = min(config.min_new_tokens or 0, cap) or None
         inputs = self._inputs(model, sources)
+        numbers = NumbersOfDocuments(self._pieces, inputs["input_ids"]) if self._only_known_numbers else None
         with _evaluating(model, config), self._random_state(sources):
-            rows = model.generate(**inputs, generation_config=config, logits_processor=self._constraints(inputs))
+            rows = model.generate(**inputs, generation_config=config, logits_processor=self._constraints(numbers))
         each = self._settings.num_candidates
         summaries = []
         for number, source in enumerate(sources):
-            written = [self._text(row, cap, source) for row in rows[number * each : (number + 1) * each].tolist()]
+            written = []
+            for row in rows[number * each : (number + 1) * each].tolist():
+                ids = [token_id for token_id in row if token_id not in self._special][:cap]
+                if numbers is not None:
+                    ids = numbers.without_unfinished(number, ids)
+                written.append((self._text(ids, source), len(ids)))
             if source.text is not None and lowercases(self._tokenizer):
                 casing = Casing(source.text)
                 written = [(casing.restore(text), count) for text, count in written]
             summaries.append(self._summary(source, written))
         return summaries
 
-    def _constraints(self, inputs: dict[str, torch.Tensor]) -> LogitsProcessorList:
+    @property
+    def _only_known_numbers(self) -> bool:
+        asked = self._settings.numbers_from_document
+        return len(self._numbers.ids) > 0 if asked is None else asked
+
+    def _constraints(self, numbers: NumbersOfDocuments | None) -> LogitsProcessorList:
         constraints = LogitsProcessorList([RefuseNonFinite()])
-        if self._settings.numbers_from_document or (
-            self._settings.numbers_from_document is None and len(self._numbers.ids)
-        ):
-            constraints.append(NumbersOfDocuments(self._pieces, inputs["input_ids"]))
         if size := getattr(self._generation, "no_repeat_words", None):
             constraints.append(NoRepeatedWords(self._pieces, size))
+        if numbers is not None:
+            constraints.append(numbers)
         return constraints
 
     @property
@@ -241,13 +250,12 @@ class _SummaryWriter:
         inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
-    def _text(self, row: list[int], cap: int, source: Source) -> tuple[str, int]:
-        """The text of a row of ids and its number of tokens."""
-        ids = [token_id for token_id in row if token_id not in self._special][:cap]
+    def _text(self, ids: list[int], source: Source) -> str:
+        """The text of a summary's ids."""
         text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
         if source.text is not None:
             text = self._numbers.restore(text, ids, source.text, source.ids)
-        return text, len(ids)
+        return text
 
     def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
         text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))
