@@ -34,7 +34,7 @@ def main(
     import datasets  # noqa: F401  (the processes are forked with everything imported)
 
     from summarizer.files import write_json
-    from summarizer.training import loop  # noqa: F401
+    from summarizer.training import loop  # noqa: F401  (likewise)
 
     output = output and output.absolute()
 

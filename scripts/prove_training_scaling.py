@@ -36,7 +36,7 @@ def main(
     import datasets  # noqa: F401  (the processes are forked with everything imported)
 
     from summarizer.files import write_json
-    from summarizer.training import loop  # noqa: F401
+    from summarizer.training import loop  # noqa: F401  (likewise)
 
     output, worlds = output and output.absolute(), [int(number) for number in processes.split(",")]
     with tempfile.TemporaryDirectory() as folder:
@@ -142,7 +142,7 @@ def _train(name: str, overrides: list[str]) -> None:
         steps.append({key: value.grad.clone() for key, value in models[0].named_parameters()})
         return clip(accelerator, parameters, *rest)
 
-    Accelerator.prepare, Accelerator.clip_grad_norm_ = prepare_and_note, note_and_clip  # pyright: ignore
+    Accelerator.prepare, Accelerator.clip_grad_norm_ = prepare_and_note, note_and_clip  # pyright: ignore (spied on)
     status = 1
     try:
         os.dup2(os.open(f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)

@@ -4,6 +4,7 @@ import re
 from functools import partial
 from pathlib import Path
 
+from summarizer.experiments.table import comparison_table
 from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
 from summarizer.reporting.benchmarks import benchmark_table
 from summarizer.reporting.results import evaluation_table, loss_table, profile_table, rouge_table
@@ -38,6 +39,10 @@ TABLES = {
             "generation_batches",
         )
     },
+    **{
+        f"comparison_{name}": partial(comparison_table, ROOT / f"results/comparison/{name}.json")
+        for name in ("sections_ablation", "sections_encoders", "pubmed_minutes")
+    },
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
 
@@ -56,6 +61,7 @@ PAGES = (
     ROOT / "docs/results.md",
     ROOT / "docs/evaluation.md",
     ROOT / "docs/training.md",
+    ROOT / "docs/ablations.md",
     ROOT / "docs/benchmarks.md",
     ROOT / "summarizer/assets/default/README.md",
 )

@@ -120,7 +120,9 @@ def summarize(
         typer.Option("--format", help="Of the files in a folder: text, or pages of Markdown."),
     ] = "txt",
     model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
-    num_beams: Annotated[int | None, typer.Option(min=1, help="Beams of the search; by default the model's own.")] = None,
+    num_beams: Annotated[
+        int | None, typer.Option(min=1, help="Beams of the search; by default the model's own.")
+    ] = None,
     max_summary_tokens: Annotated[
         int | None, typer.Option(min=1, help="Most tokens of a summary; by default the model's own.")
     ] = None,

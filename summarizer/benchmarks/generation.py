@@ -44,8 +44,8 @@ class GenerationSettings:
 class ExpandedSummarizer(FastformerSummarizerForConditionalGeneration):
     """The naive twin: a copy of the document, with its keys and values, for every beam, as in plain transformers."""
 
-    def _expand_inputs_for_generation(self, **kwargs: Any) -> tuple[Tensor | None, dict[str, Any]]:  # pyright: ignore
-        input_ids, kwargs = GenerationMixin._expand_inputs_for_generation(self, **kwargs)  # pyright: ignore
+    def _expand_inputs_for_generation(self, **kwargs: Any) -> tuple[Tensor | None, dict[str, Any]]:  # pyright: ignore (by keyword only)
+        input_ids, kwargs = GenerationMixin._expand_inputs_for_generation(self, **kwargs)  # pyright: ignore (the same)
         document = self.model.read_document(kwargs["encoder_outputs"], kwargs.get("attention_mask"))
         self._copy_source(document)
         return input_ids, {**kwargs, "encoder_outputs": document}

@@ -50,16 +50,29 @@ def compare(
 
 
 def _plot(results: Sequence[dict[str, Any]], path: Path) -> None:
+    """Validation losses: the reference in black, the others in as many colours and dashes as it takes."""
+    from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    columns = 1 + (len(results) - 1) // 25
+    figure = Figure(figsize=(7 + 2.2 * columns, 5), layout="constrained")
     axes = figure.subplots()
-    for result in results:
+    colours = colormaps["tab10"].colors  # type: ignore[attr-defined]  # it is a list of colours
+    reference = results[0]["name"]
+    for number, result in enumerate(results):
         points = [(line["step"], line["validation_loss"]) for line in result["validation"]]
-        axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=f"{result['name']} ({result['seed']})")
+        is_reference = result["name"] == reference
+        axes.plot(
+            *zip(*points, strict=True),
+            marker=".",
+            label=f"{result['name']} ({result['seed']})",
+            color="black" if is_reference else colours[number % 10],
+            linewidth=2.2 if is_reference else 1.2,
+            linestyle=("-", "--", ":", "-.")[number // 10 % 4],
+        )
     axes.set_xlabel("step")
     axes.set_ylabel("validation loss, nats per label")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", ncols=2)
+    figure.legend(fontsize="small", ncols=columns, loc="outside right upper")
     with write_whole(path, "wb") as file:
         figure.savefig(file, format="png", dpi=120)

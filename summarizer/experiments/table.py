@@ -1,7 +1,9 @@
 """One table of many runs: scores with intervals, differences from a reference, speeds, memory, and the control."""
 
+import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,18 @@ def markdown(rows: Sequence[dict[str, Any]], reference: str) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def comparison_table(path: Path) -> str:
+    """The table of a comparison.json for a page, and on what machine it was made; where there is none, that."""
+    if not path.is_file():
+        return f"Not measured yet: there is no `{'/'.join(path.parts[-3:])}`."
+    content = json.loads(path.read_text(encoding="utf-8"))
+    machine, settings = content["machine"], content["settings"]
+    seeds = ", ".join(map(str, settings["seeds"]))
+    device = machine.get("accelerator", machine["processor"])
+    made = f"{content['num_examples']} test documents, seed {seeds}. {device}, {machine['threads']} thread(s)."
+    return "\n".join([markdown(content["rows"], settings["reference"]), "", made])
 
 
 def _scores(group: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:

@@ -391,7 +391,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         attention_mask = model_kwargs.pop("attention_mask", None)
         document = self.model.read_document(encoder_outputs, attention_mask)
         self._copy_source(document)
-        input_ids, model_kwargs = super()._expand_inputs_for_generation(  # pyright: ignore
+        input_ids, model_kwargs = super()._expand_inputs_for_generation(  # pyright: ignore (its ids may be None)
             expand_size=expand_size, is_encoder_decoder=False, input_ids=input_ids, **model_kwargs
         )
         return input_ids, {**model_kwargs, "encoder_outputs": document}

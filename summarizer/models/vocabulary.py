@@ -62,7 +62,7 @@ class LabelLogProbabilities(torch.autograd.Function):
 def label_log_probabilities(hidden: Tensor, projection: torch.nn.Module, labels: Tensor) -> tuple[Tensor, Tensor]:
     """log p of each label [M] and its mean over the vocabulary [M], for hidden [M, d] and a linear map d → V."""
     if type(projection) is torch.nn.Linear and projection.bias is None:
-        label_term, mean_term = LabelLogProbabilities.apply(hidden, projection.weight, labels)  # pyright: ignore
+        label_term, mean_term = LabelLogProbabilities.apply(hidden, projection.weight, labels)  # pyright: ignore (apply is untyped)
         return label_term, mean_term
     logits = projection(hidden)  # an adapter around the projection
     log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)

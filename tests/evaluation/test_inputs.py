@@ -9,7 +9,7 @@ from summarizer.evaluation.pairing import Example, Policy, open_examples
 from summarizer.files import InputError
 
 
-def read_examples(predictions_path, references_path, columns=Columns(), **policy):  # noqa: B008
+def read_examples(predictions_path, references_path, columns=Columns(), **policy):  # noqa: B008  (it is frozen)
     with open_examples(predictions_path, references_path, columns, Policy(**policy)) as paired:
         return list(paired), paired.counts, paired.notes
 

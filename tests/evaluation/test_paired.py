@@ -120,4 +120,4 @@ def test_corrections_are_the_worked_ones_and_scipys():
     assert adjust([0.6, 0.7]) == [1, 1]
     assert adjust([]) == []
     with pytest.raises(ValueError, match="unknown correction 'sidak'; choose from holm, benjamini-hochberg, none"):
-        adjust([0.1], "sidak")  # type: ignore
+        adjust([0.1], "sidak")  # type: ignore  # the mistake

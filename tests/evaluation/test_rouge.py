@@ -107,7 +107,7 @@ def test_the_best_f_of_several_references_is_that_of_rouge_score(prediction, ref
 
 def test_an_unknown_way_with_references_is_refused():
     with pytest.raises(ValueError, match="unknown way with references 'worst'; choose from best, best-f, mean"):
-        score_references(["a"], ["a"], RougeSettings(references="worst"))  # type: ignore
+        score_references(["a"], ["a"], RougeSettings(references="worst"))  # type: ignore  # the mistake
 
 
 def test_scores_of_a_small_pair_are_the_ones_worked_out_by_hand():
@@ -194,8 +194,8 @@ def test_texts_that_do_not_pair_are_refused(predictions, references, message):
 
 def test_unknown_choices_are_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="unknown tokenizer 'word'; choose from default, unicode"):
-        make_tokenizer("word")  # type: ignore
+        make_tokenizer("word")  # type: ignore  # the mistake
     with pytest.raises(ValueError, match="unknown sentence split 'nltk'; choose from auto, newline, sentencex"):
-        split_sentences("a", "nltk")  # type: ignore
+        split_sentences("a", "nltk")  # type: ignore  # the mistake
     with pytest.raises(ValueError, match="processes must be at least 1"):
         score_texts(["a"], ["a"], processes=0)

@@ -4,7 +4,7 @@ import pytest
 
 from summarizer.experiments.compare import compare
 from summarizer.experiments.runs import Comparison, run_all
-from summarizer.experiments.table import departure, markdown, summarize_runs
+from summarizer.experiments.table import comparison_table, departure, markdown, summarize_runs
 from summarizer.files import InputError
 from tests.corpus import pair_rows, tiny_tokenizer, write_jsonl
 
@@ -48,6 +48,8 @@ def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capf
     assert first["parameters"] != second["parameters"]
     assert len(content["curves"]) == 4
     assert (output / "comparison.md").read_text(encoding="utf-8") == table + "\n"
+    assert comparison_table(output / "comparison.json").startswith(f"{table}\n\n5 test documents, seed 1, 2. ")
+    assert "Not measured yet" in comparison_table(tmp_path / "none.json")
     assert (output / "comparison.png").stat().st_size > 5000
 
     written = (output / "fastformer-seed1/last/model.safetensors").stat().st_mtime_ns

@@ -90,7 +90,7 @@ def test_what_does_not_fit_is_counted_and_the_end_token_kept(bart, t5, tokenizer
 
 def test_only_learned_positions_limit_our_own_models(tokenizer):
     class Model:
-        class config:  # noqa: N801
+        class config:  # noqa: N801  (an attribute)
             positions = "sinusoidal"
             max_source_positions = 64
 
@@ -243,6 +243,6 @@ def test_lengths_are_limits_unless_exact_ones_are_named(bart, tokenizer, text_of
     assert SummarySettings(length="short", min_summary_tokens=80).token_limits == (80, 80)
     assert SummarySettings(max_summary_tokens=20).token_limits == (None, 20)
     with pytest.raises(InputError, match="unknown length 'huge'"):
-        SummarySettings(length="huge")  # type: ignore[arg-type]
+        SummarySettings(length="huge")  # type: ignore[arg-type]  # the mistake
     (summary,) = generate_summaries(bart, tokenizer, [text_of(100)], SummarySettings(length="short", num_beams=1))
     assert 16 <= summary.summary_tokens <= 64

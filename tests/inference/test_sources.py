@@ -144,7 +144,7 @@ def test_a_file_of_rows_that_breaks_off_fails_after_its_good_rows(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 def test_a_file_name_that_is_no_text_is_read(tmp_path):
     path = os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt")  # noqa: PTH118 (bytes)
-    with open(path, "w") as file:  # noqa: PTH123
+    with open(path, "w") as file:  # noqa: PTH123  (bytes)
         file.write("Text")
     (document,) = read_inputs(find_inputs([str(tmp_path)], None))
     assert (document.id, document.text) == ("caf?.txt", "Text")
