@@ -15,7 +15,7 @@ TABLES = {
     "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     **{
         f"default_{corpus}": partial(rouge_table, ROOT / f"results/default/{corpus}.json", "default model")
-        for corpus in ("pubmed", "pmc_oa_cased")
+        for corpus in ("pubmed", "pmc_oa_cased", "cnn_dailymail")
     },
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
     "evaluation": lambda: evaluation_table(ROOT / "results/evaluation"),

@@ -127,12 +127,13 @@ class GenerationConfig:
     max_summary_tokens: int = 512
     min_summary_tokens: int = 0
     length_penalty: float = 1.0
-    no_repeat_ngram_size: int = 3
+    no_repeat_ngram_size: int = 3  # in tokens, which may be parts of words
+    no_repeat_words: int = 0  # words in a row that must not come again; 0: any may
     early_stopping: bool = True
 
     def __post_init__(self) -> None:
         _check_at_least(self, "generation", 1, "num_beams", "max_summary_tokens")
-        _check_at_least(self, "generation", 0, "min_summary_tokens", "no_repeat_ngram_size")
+        _check_at_least(self, "generation", 0, "min_summary_tokens", "no_repeat_ngram_size", "no_repeat_words")
         if not math.isfinite(self.length_penalty):
             raise InputError(f"generation.length_penalty must be a number, not {self.length_penalty}")
 

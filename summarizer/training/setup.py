@@ -83,6 +83,7 @@ def make_generation_config(model: Any, config: GenerationConfig) -> transformers
         max_new_tokens=config.max_summary_tokens,
         min_new_tokens=config.min_summary_tokens or None,
         no_repeat_ngram_size=config.no_repeat_ngram_size,
+        **({"no_repeat_words": config.no_repeat_words} if config.no_repeat_words else {}),
         pad_token_id=own.pad_token_id,
         bos_token_id=own.bos_token_id,
         eos_token_id=own.eos_token_id,

@@ -131,3 +131,10 @@ def test_generation_settings_go_with_the_model_and_greedy_has_no_beam_settings()
     assert (greedy.min_new_tokens, greedy.length_penalty, greedy.early_stopping) == (2, None, None)
     for config in (beams, greedy):
         config.validate(strict=True)
+
+
+def test_blocking_by_words_is_kept_in_the_model_folder(tmp_path):
+    made = make_generation_config(tiny_model(), GenerationConfig(no_repeat_ngram_size=0, no_repeat_words=3))
+    made.save_pretrained(tmp_path)
+    assert type(made).from_pretrained(tmp_path).no_repeat_words == 3
+    assert not hasattr(make_generation_config(tiny_model(), GenerationConfig()), "no_repeat_words")
