@@ -41,7 +41,7 @@ TABLES = {
     },
     **{
         f"comparison_{name}": partial(comparison_table, ROOT / f"results/comparison/{name}.json")
-        for name in ("sections_ablation", "sections_encoders", "pubmed_minutes")
+        for name in ("sections_ablation", "pubmed_minutes")
     },
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
