@@ -85,6 +85,7 @@ class TrainingConfig:
     num_workers: int = 0  # processes that load batches
     timeout_minutes: float = 60  # a process waits no longer for the others, also while the first one prepares the data
     initial_embeddings: str | None = None  # a model folder or hub id with the same vocabulary
+    initial_trunk: str | None = None  # a model of ours that lends all weights but its token mixing's, to compare mixers
     log_every: int = 10  # steps; so the next ones
     validate_every: int = 500
     rouge_examples: int = 32  # validation documents summarized for ROUGE; 0 = none
@@ -159,6 +160,10 @@ class RunConfig:
         if not self.name or Path(self.name).name != self.name:
             raise InputError(f"name must be the name of a folder, not a path: '{self.name}'")
         training = self.training
+        if self.pretrained and training.initial_trunk:
+            raise InputError(
+                "training.initial_trunk is for a new model, and 'pretrained' names a trained one; give one of them"
+            )
         of_validation = training.best_metric != "loss", training.early_stopping_patience, training.average_best
         if not self.data.validation and any(of_validation):
             raise InputError(

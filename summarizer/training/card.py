@@ -87,7 +87,9 @@ def without_paths(config: dict[str, Any]) -> dict[str, Any]:
     shown["data"].pop("cache_dir")
     for split in ("train", "validation", "test"):
         shown["data"][split] = [_end_of_path(entry) for entry in shown["data"][split]]
-    for place, key in ((shown, "pretrained"), (shown["data"], "tokenizer"), (shown["training"], "initial_embeddings")):
+    named = [(shown, "pretrained"), (shown["data"], "tokenizer")]
+    named += [(shown["training"], key) for key in ("initial_embeddings", "initial_trunk")]
+    for place, key in named:
         place[key] = place[key] and _end_of_path(place[key])
     return shown
 

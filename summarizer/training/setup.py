@@ -57,6 +57,8 @@ def make_model(config: RunConfig, tokenizer: Any) -> tuple[Any, list[str]]:
         model.config.task_specific_params = None  # documents are trained on, and so later read, without a prompt
     if config.training.initial_embeddings is not None:
         copy_embeddings(model, config.training.initial_embeddings)
+    if config.training.initial_trunk is not None:
+        copy_trunk(model, config.training.initial_trunk)
     if config.training.gradient_checkpointing:
         model.activation_checkpointing_enable({"use_reentrant": False})
     model.config.sentence_per_line = config.data.sentence_per_line
@@ -168,3 +170,26 @@ def copy_embeddings(model: Any, name: str) -> None:
         raise InputError(f"initial_embeddings '{name}' has shape {tuple(taken.shape)}, the model {tuple(own.shape)}")
     with torch.no_grad():
         own.copy_(taken.to(own.dtype) * (own.std() / taken.std()))
+
+
+def copy_trunk(model: Any, name: str) -> None:
+    """Take every weight but those of the token mixing from another model of ours; the mixers stay new.
+
+    Models that start so differ in their mixers alone, and over a trained rest a mixer has something to add at once.
+    """
+    path = resolve_model(name)
+    try:
+        if AutoConfig.from_pretrained(path).model_type != model.config.model_type:
+            raise ValueError(f"its kind is not '{model.config.model_type}'")
+        donor, loaded = type(model).from_pretrained(
+            path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"initial_trunk '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
+    taken = {key: weight for key, weight in donor.state_dict().items() if ".mixer." not in key}
+    own = {key: weight for key, weight in model.state_dict().items() if ".mixer." not in key}
+    unlike = {key for key in taken.keys() & own.keys() if taken[key].shape != own[key].shape}
+    unlike |= (taken.keys() ^ own.keys()) | set(loaded["missing_keys"]) | set(loaded["unexpected_keys"])
+    if unlike:
+        raise InputError(f"initial_trunk '{name}' and the model differ in more than the mixer: {_some(sorted(unlike))}")
+    model.load_state_dict(taken, strict=False)

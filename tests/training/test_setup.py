@@ -113,6 +113,27 @@ def test_initial_embeddings_of_another_size_are_an_error_with_both_sizes(configu
         make_model(configure(f"training.initial_embeddings={bart_folder}", "model.d_model=64"), tokenizer)
 
 
+def test_a_trunk_lends_all_but_the_token_mixing(configure, tokenizer, tmp_path):
+    trunk, _ = make_model(configure("model.mixer=none", "seed=7"), tokenizer)
+    trunk.save_pretrained(tmp_path / "trunk")
+    new, _ = make_model(configure("model.mixer=none"), tokenizer)
+    for mixer in ("none", "full"):
+        model, _ = make_model(configure(f"model.mixer={mixer}", f"training.initial_trunk={tmp_path}/trunk"), tokenizer)
+        for name, weight in model.state_dict().items():
+            if ".mixer." not in name:
+                torch.testing.assert_close(weight, trunk.state_dict()[name], rtol=0, atol=0)
+            elif mixer == "none":  # the control starts with a new mixer, too
+                torch.testing.assert_close(weight, new.state_dict()[name], rtol=0, atol=0)
+
+
+def test_a_trunk_of_other_sizes_or_another_kind_is_an_error(configure, tokenizer, tmp_path, bart_folder):
+    make_model(configure("model.encoder_ffn_dim=32"), tokenizer)[0].save_pretrained(tmp_path / "trunk")
+    with pytest.raises(InputError, match=r"differ in more than the mixer: .*encoder\.stack\.layers\.0\.feed_forward"):
+        make_model(configure("model.encoder_ffn_dim=48", f"training.initial_trunk={tmp_path}/trunk"), tokenizer)
+    with pytest.raises(InputError, match="cannot be loaded: its kind is not"):
+        make_model(configure(f"training.initial_trunk={bart_folder}"), tokenizer)
+
+
 def test_documents_longer_than_the_models_positions_are_an_error_with_both_numbers(tokenizer):
     model = tiny_model(positions="learned", max_source_positions=50)
     check_lengths(model, tokenizer, 50)
