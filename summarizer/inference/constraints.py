@@ -105,13 +105,18 @@ class NumbersOfDocuments(LogitsProcessor):
     def __init__(self, pieces: Pieces, sources: torch.Tensor) -> None:
         self._pieces = pieces
         self._known = [_KnownNumbers(pieces, ids) for ids in sources.tolist()]
+        self._scored = self._known
+
+    def keep_documents(self, places: list[int]) -> None:
+        """From now on there are scores for these only of the documents that there were scores for so far."""
+        self._scored = [self._scored[place] for place in places]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Scores [rows, V] after the summaries so far [rows, T], with what is forbidden at minus infinity."""
-        beams = scores.shape[0] // len(self._known)
+        beams = scores.shape[0] // len(self._scored)
         forbidden = torch.stack(
             [
-                self._known[row // beams].forbidden_after(self._last_unit(written))
+                self._scored[row // beams].forbidden_after(self._last_unit(written))
                 for row, written in enumerate(input_ids[:, -_REACH:].tolist())
             ]
         ).to(scores.device)

@@ -17,6 +17,7 @@ from summarizer.data.text import clean_text
 from summarizer.data.tokenizer import lowercases
 from summarizer.files import InputError
 from summarizer.inference.ahead import read_ahead
+from summarizer.inference.beam_search import beam_search, can_search
 from summarizer.inference.casing import Casing
 from summarizer.inference.constraints import (
     NonFiniteLogitsError,
@@ -194,7 +195,12 @@ class _SummaryWriter:
         inputs = self._inputs(model, sources)
         numbers = NumbersOfDocuments(self._pieces, inputs["input_ids"]) if self._only_known_numbers else None
         with _evaluating(model, config), self._random_state(sources):
-            rows = model.generate(**inputs, generation_config=config, logits_processor=self._constraints(numbers))
+            rows = model.generate(
+                **inputs,
+                generation_config=config,
+                logits_processor=self._constraints(numbers),
+                custom_generate=beam_search if can_search(model, config) else None,
+            )
         each = self._settings.num_candidates
         summaries = []
         for number, source in enumerate(sources):

@@ -23,6 +23,10 @@ class CopySource:
     input_ids: Tensor
     mask: Tensor
 
+    def select(self, documents: Tensor) -> "CopySource":
+        """That of some of the documents, by their places in the batch."""
+        return CopySource(self.keys[documents], self.input_ids[documents], self.mask[documents])
+
 
 class CopyMechanism(nn.Module):
     """A single-headed attention that points at source tokens, and the gate between copying and generating."""

@@ -38,6 +38,17 @@ class DocumentOutput(BaseModelOutput):
     cross_attention: list[CrossAttentionCache] | None = None
     copy_source: CopySource | None = None
 
+    def select(self, documents: Tensor) -> "DocumentOutput":
+        """Some of the documents, by their places in the batch, with all that the decoder needs of them."""
+        read, source, ids, mask = self.cross_attention, self.copy_source, self.source_ids, self.source_mask
+        return DocumentOutput(
+            last_hidden_state=None if self.last_hidden_state is None else self.last_hidden_state[documents],
+            source_ids=None if ids is None else ids[documents],
+            source_mask=None if mask is None else mask[documents],
+            cross_attention=None if read is None else [layer.select(documents) for layer in read],
+            copy_source=None if source is None else source.select(documents),
+        )
+
 
 class SummarizerPreTrainedModel(PreTrainedModel):
     """Initialisation and what transformers needs to know of these models."""

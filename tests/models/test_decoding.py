@@ -9,7 +9,7 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 from summarizer.models import FastformerSummarizerForConditionalGeneration
 from summarizer.models.copying import CopyMechanism
-from summarizer.models.decoder import CrossAttention
+from summarizer.models.decoder import FEW_QUERIES, CrossAttention
 from tests.tiny import VOCAB_SIZE, padded_batch, tiny_model
 
 LENGTHS = [20, 7, 1, 40]
@@ -232,3 +232,17 @@ def test_hidden_states_of_every_encoder_layer_are_there_on_request(model, batch)
     assert len(states) == model.config.encoder_layers + 1
     output = model(**batch, decoder_input_ids=target_ids(len(LENGTHS), 2), output_hidden_states=True)
     torch.testing.assert_close(output.encoder_hidden_states, states)
+
+
+@pytest.mark.parametrize("lengths", [[40], LENGTHS], ids=["one document", "padded documents"])
+def test_few_queries_in_half_precision_attend_like_many_in_float32(lengths):
+    attention = CrossAttention(32, 4).eval()
+    mask = padded_batch(lengths)["attention_mask"].bool()[:, None, None, :]
+    document = torch.randn(len(lengths), max(lengths), 32, generator=torch.Generator().manual_seed(1))
+    queries = torch.randn(len(lengths), FEW_QUERIES, 32, generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        expected = attention(queries, attention.read(document), mask)
+        attention.bfloat16()
+        found = attention(queries.bfloat16(), attention.read(document.bfloat16()), mask)
+    torch.testing.assert_close(found.float(), expected, rtol=0.02, atol=0.02)
+    assert (found.float() - expected).abs().mean() < 0.004

@@ -1,0 +1,124 @@
+"""Beam search, greedy with one beam, in which a document leaves the batch as soon as its summary is written.
+
+It finds what transformers' own finds. There every document is carried on until the last of the batch has ended.
+
+Shapes: B documents still being written, k beams each, C candidates each, T tokens so far, V vocabulary.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+
+from summarizer.models.seq2seq import SummarizerPreTrainedModel
+
+_NEVER = -1e9  # the log probability of what must not be chosen, as in transformers
+_OF_THE_WHOLE_BATCH = ("encoder_repetition_penalty", "encoder_no_repeat_ngram_size", "guidance_scale")
+
+
+def can_search(model: Any, config: GenerationConfig) -> bool:
+    """Whether `beam_search` does what `config` asks for: no sampling, and no scores that know rows by their number."""
+    asked = [getattr(config, name, None) for name in _OF_THE_WHOLE_BATCH]
+    return isinstance(model, SummarizerPreTrainedModel) and not config.do_sample and not any(asked)
+
+
+def beam_search(
+    model: Any,
+    input_ids: Tensor,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: StoppingCriteriaList,
+    generation_config: GenerationConfig,
+    **model_inputs: Any,
+) -> Tensor:
+    """For `generate(custom_generate=…)`: the best summaries [documents × num_return_sequences, T], padded at the end.
+
+    A processor whose scores depend on the document has `keep_documents`, which is told which of them go on.
+    """
+    search = _Search(generation_config, input_ids.shape[1])
+    document, cache = model_inputs["encoder_outputs"], model_inputs["cache"]
+    sequences: Any = input_ids  # transformers wants a LongTensor
+    num_beams = search.num_beams
+    numbers = list(range(len(sequences) // num_beams))  # of the documents still being written
+    best: list[list[tuple[float, Tensor]]] = [[] for _ in numbers]
+    scores = torch.zeros(len(numbers), num_beams, device=input_ids.device)
+    scores[:, 1:] = _NEVER  # the beams start alike: only the first one counts
+    unread = sequences
+    while True:
+        output = model(decoder_input_ids=unread, encoder_outputs=document, cache=cache, use_cache=True)
+        log_probabilities = logits_processor(sequences, output.logits[:, -1].float().log_softmax(dim=-1))
+        vocabulary = log_probabilities.shape[-1]
+        totals = (log_probabilities.view(len(numbers), num_beams, -1) + scores[..., None]).flatten(1)
+        top, index = totals.topk(search.num_candidates)  # [B, C]
+        first_rows = torch.arange(0, len(sequences), num_beams, device=index.device)
+        parents = first_rows[:, None] + index // vocabulary
+        candidates = torch.cat([sequences[parents.flatten()], (index % vocabulary).view(-1, 1)], dim=1)
+        ends = stopping_criteria(candidates, None).view(top.shape)  # pyright: ignore  (there are no scores to give it)
+        candidates = candidates.view(*top.shape, -1)
+        scores, chosen = (top + _NEVER * ends).topk(num_beams)
+        going_on = search.finish(numbers, best, candidates, top, ends, scores)
+        if not going_on:
+            return search.result(best)
+        chosen = chosen[going_on]
+        rows = parents[going_on].gather(1, chosen).flatten()
+        sequences = candidates[going_on].take_along_dim(chosen[..., None], dim=1).flatten(0, 1)
+        unread, scores = sequences[:, -1:], scores[going_on]
+        if num_beams > 1 or len(going_on) < len(numbers):
+            cache.self_attention_cache.reorder_cache(rows)
+        if len(going_on) < len(numbers):
+            document = document.select(torch.tensor(going_on, device=rows.device))
+            numbers = [numbers[place] for place in going_on]
+            for processor in logits_processor:
+                if hasattr(processor, "keep_documents"):
+                    processor.keep_documents(going_on)
+
+
+class _Search:
+    """What ends a summary and a search, by a generation configuration."""
+
+    def __init__(self, config: GenerationConfig, prompt_length: int) -> None:
+        self.num_beams = config.num_beams or 1
+        ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+        self.num_candidates = max(2, 1 + len(ends)) * self.num_beams  # enough of them do not end
+        self._early_stopping = config.early_stopping if self.num_beams > 1 else True
+        self._length_penalty = config.length_penalty if self.num_beams > 1 else 0.0
+        self._num_wanted = config.num_return_sequences or 1
+        self._prompt_length = prompt_length
+        self._longest = int(config.max_length or 0) - prompt_length
+        pad_id = config.pad_token_id
+        self._filling = pad_id if pad_id is not None else ends[0] or 0
+
+    def finish(
+        self,
+        numbers: list[int],
+        best: list[list[tuple[float, Tensor]]],
+        candidates: Tensor,
+        top: Tensor,
+        ends: Tensor,
+        scores: Tensor,
+    ) -> list[int]:
+        """Take up in `best`, by document, the candidates [B, C, T] that end; the places in the batch that go on.
+
+        top [B, C] are the candidates' log probabilities, sorted; scores [B, k] those of the beams that would go on.
+        """
+        length = candidates.shape[-1] - self._prompt_length
+        hoped_for = self._longest if self._early_stopping == "never" and self._length_penalty > 0 else length
+        normalized = (top / length**self._length_penalty).tolist()
+        hopes = (scores[:, 0] / hoped_for**self._length_penalty).tolist()
+        going_on = []
+        for place, (number, ended) in enumerate(zip(numbers, ends.tolist(), strict=True)):
+            found = best[number]
+            found += [
+                (normalized[place][rank], candidates[place, rank]) for rank in range(self.num_beams) if ended[rank]
+            ]
+            found.sort(key=lambda scored: -scored[0])
+            del found[self.num_beams :]
+            is_full = len(found) == self.num_beams
+            if not (all(ended) or (is_full and (self._early_stopping is True or hopes[place] <= found[-1][0]))):
+                going_on.append(place)
+        return going_on
+
+    def result(self, best: list[list[tuple[float, Tensor]]]) -> Tensor:
+        """The wanted number of each document's best, [documents × wanted, T]."""
+        rows = [sequence for found in best for _, sequence in found[: self._num_wanted]]
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self._filling)
