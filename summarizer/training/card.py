@@ -66,6 +66,7 @@ def make_card(
     `signature`: what the metrics depend on, empty where that goes without saying.
     """
     limit = config.data.max_source_tokens
+    num_scored = min(config.training.rouge_examples, sizes["validation_documents"])
     return TEMPLATE.format(
         **OF_TASK[config.task],
         name=config.name,
@@ -73,7 +74,7 @@ def make_card(
         step=step,
         max_source="the whole document" if limit is None else f"the first {limit:,}",
         metrics=json.dumps({name: round(value, 4) for name, value in metrics.items()}) if metrics else "none",
-        rouge=f", ROUGE on {config.training.rouge_examples} of the documents" if "rouge1" in metrics else "",
+        rouge=f", ROUGE on {num_scored:,} of the documents" if "rouge1" in metrics else "",
         signature=f"\n- Signature of the scores: `{signature}`" if signature else "",
         config=text,
         **sizes,
