@@ -14,13 +14,21 @@ from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 from summarizer.models.seq2seq import SummarizerPreTrainedModel
 
 _NEVER = -1e9  # the log probability of what must not be chosen, as in transformers
-_OF_THE_WHOLE_BATCH = ("encoder_repetition_penalty", "encoder_no_repeat_ngram_size", "guidance_scale")
+# What knows rows by their number, or has a cache whose number of rows is fixed.
+_OF_FIXED_ROWS = (
+    "encoder_repetition_penalty", "encoder_no_repeat_ngram_size", "guidance_scale", "cache_implementation",
+)  # fmt: skip
 
 
 def can_search(model: Any, config: GenerationConfig) -> bool:
-    """Whether `beam_search` does what `config` asks for: no sampling, and no scores that know rows by their number."""
-    asked = [getattr(config, name, None) for name in _OF_THE_WHOLE_BATCH]
-    return isinstance(model, SummarizerPreTrainedModel) and not config.do_sample and not any(asked)
+    """Whether `beam_search` does what `config` asks for: no sampling, a cache, and nothing that needs all the rows."""
+    asked = [getattr(config, name, None) for name in _OF_FIXED_ROWS]
+    return (
+        isinstance(model, SummarizerPreTrainedModel)
+        and config.use_cache is not False
+        and not config.do_sample
+        and not any(asked)
+    )
 
 
 def beam_search(

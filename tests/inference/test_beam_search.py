@@ -1,10 +1,12 @@
 """Our beam search finds what transformers' finds, and lets documents leave that are finished."""
 
+import copy
+
 import pytest
 import torch
 from transformers import LogitsProcessor, LogitsProcessorList
 
-from summarizer.inference.beam_search import beam_search
+from summarizer.inference.beam_search import beam_search, can_search
 from tests.tiny import padded_batch, tiny_model
 
 END = 3
@@ -75,3 +77,23 @@ def test_without_an_end_token_every_summary_is_as_long_as_it_may_be():
     found = model.generate(**padded_batch(LENGTHS), num_beams=2, max_new_tokens=5, custom_generate=beam_search)
     assert found.shape == (len(LENGTHS), 6)
     assert torch.equal(found, model.generate(**padded_batch(LENGTHS), num_beams=2, max_new_tokens=5))
+
+
+def test_what_needs_all_rows_or_no_cache_is_left_to_transformers(bart):
+    model = tiny_model(seed=20)
+
+    def can(**options):
+        config = copy.deepcopy(model.generation_config)
+        config.update(**options)
+        return can_search(model, config)
+
+    assert can(num_beams=4, no_repeat_ngram_size=3)
+    for option in (
+        {"do_sample": True},
+        {"use_cache": False},
+        {"cache_implementation": "static"},
+        {"encoder_no_repeat_ngram_size": 2},
+        {"guidance_scale": 1.5},
+    ):
+        assert not can(**option)
+    assert not can_search(bart, bart.generation_config)
