@@ -1,0 +1,33 @@
+"""What a model makes of its token mixing: python scripts/measure_mixing.py CONFIG MODEL -o FILE.json [key=value …].
+
+The configuration says the task and the validation documents; the model is one with Fastformer layers.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from summarizer.files import InputError
+
+
+def main(
+    config: Annotated[Path, typer.Argument(help="A YAML file, as for training: its task and data are used.")],
+    model: Annotated[str, typer.Argument(help="A model folder, a hub id or 'default'.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The JSON file to write.")],
+    overrides: Annotated[list[str] | None, typer.Argument(metavar="[key=value …]", help="Over the file.")] = None,
+) -> None:
+    """Measure the loss with the documents' own global vectors and with others' in their place; print a table."""
+    from summarizer.config import load_config
+    from summarizer.experiments.mixing_use import measure_mixing_use, mixing_use_table
+    from summarizer.files import write_json
+
+    write_json(output, measure_mixing_use(load_config(config, overrides), model))
+    print(mixing_use_table(output))
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except InputError as error:
+        raise SystemExit(f"measure_mixing: {error}") from None

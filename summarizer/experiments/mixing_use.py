@@ -1,0 +1,149 @@
+"""What a trained Fastformer makes of its token mixing: its loss where every document gets the same global vectors.
+
+All that a token learns of the others in this layer are the global vectors (equations 4 and 6). Exchanged for their mean
+over other documents, the layer is one and the same linear map for every token of every document: it mixes nothing, and
+everything else is as it was trained. What the loss rises by is what the mixing was worth to this model.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from summarizer import __version__
+from summarizer.benchmarks.machine import describe_machine
+from summarizer.config import RunConfig
+from summarizer.data.batching import collate, num_labels_in
+from summarizer.evaluation.statistics import bootstrap_intervals
+from summarizer.files import InputError
+from summarizer.inference.summarizer import choose_dtype
+from summarizer.models.mixers.fastformer import Fastformer
+from summarizer.training.classification import Classification
+from summarizer.training.summarization import Summarization
+
+Vectors = Literal["own", "mean", "another's"]
+VECTORS: dict[Vectors, str] = {
+    "own": "its own, as trained",
+    "mean": "the mean over other documents",
+    "another's": "those of another document",
+}
+
+
+def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
+    """The model's loss on the configuration's validation documents with each of VECTORS.
+
+    The first half of the documents gives the means, the second half the losses: per target token or, of a
+    classifier, per document. Raises InputError for a model without Fastformer layers and for fewer than four documents.
+    """
+    task = {"summarization": Summarization, "classification": Classification}[config.task](
+        replace(config, pretrained=model_name, model={}, data=replace(config.data, tokenizer=None))
+    )
+    if config.task == "classification":
+        task.prepare("train")  # which names the classes
+    data = task.prepare("validation")
+    if data is None or len(data) < 4:
+        raise InputError("at least four documents in data.validation are needed")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    is_bf16 = choose_dtype("auto", device) == torch.bfloat16
+    model = task.make_model().to(device).eval()
+    layers = [module for module in model.modules() if isinstance(module, Fastformer)]
+    if not layers:
+        raise InputError(f"'{model_name}' has no Fastformer layers")
+    batches = [
+        {name: tensor.to(device) for name, tensor in collate([row], task.tokenizer.pad_token_id).items()}
+        for row in data.rows
+    ]
+    half = len(batches) // 2
+
+    def losses(documents: list[dict[str, Tensor]]) -> list[float]:
+        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=is_bf16):
+            return [float(task.summed_loss(model, batch, 0.0)) / num_labels_in(batch) for batch in documents]
+
+    global_vectors = _GlobalVectors(layers)
+    with global_vectors.exchanged("own"):
+        losses(batches[:half])
+    found = {}
+    for vectors in VECTORS:
+        with global_vectors.exchanged(vectors):
+            found[vectors] = losses(batches[half:])
+    rows = [
+        {"vectors": vectors, "loss": _interval(found[vectors]), "difference": _difference(found[vectors], found["own"])}
+        for vectors in VECTORS
+    ]
+    return {
+        "version": __version__,
+        "machine": describe_machine(device),
+        "task": config.task,
+        "num_documents": len(batches) - half,
+        "rows": rows,
+    }
+
+
+def mixing_use_table(path: Path) -> str:
+    """The table of a result file for a page; where there is none, that."""
+    if not path.is_file():
+        return f"Not measured yet: there is no `{'/'.join(path.parts[-3:])}`."
+    content = json.loads(path.read_text(encoding="utf-8"))
+    lines = ["| global vectors of each document | loss, nats (95 %) | loss − as trained |", "|---|---:|---:|"]
+    for row in content["rows"]:
+        loss, difference = row["loss"], row["difference"]
+        cells = [VECTORS[row["vectors"]], f"{loss['mean']:.3f} ({loss['low']:.3f} – {loss['high']:.3f})"]
+        cells.append(
+            f"{difference['mean']:+.4f} ({difference['low']:+.4f} – {difference['high']:+.4f})"
+            if row["vectors"] != "own"
+            else ""
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", f"{content['num_documents']} documents."])
+
+
+class _GlobalVectors:
+    """The global vectors of all stages of all layers, kept and exchanged; documents come one at a time."""
+
+    def __init__(self, layers: list[Fastformer]) -> None:
+        self._layers = layers
+        self._seen: dict[tuple[int, int], list[Tensor]] = {}  # by layer and stage, each [1, d]
+
+    @contextmanager
+    def exchanged(self, vectors: Vectors) -> Iterator[None]:
+        """Meanwhile the layers get those of the documents seen so far in place of their own, unless these are asked."""
+        given = {key: self._mean(seen) if vectors == "mean" else seen[-1] for key, seen in self._seen.items()}
+
+        def pool(layer: Fastformer, number: int, *arguments: Any) -> Tensor:
+            key = number, arguments[-1]
+            own = Fastformer._pool(layer, *arguments)
+            if vectors == "own":
+                self._seen.setdefault(key, []).append(own)
+                return own
+            exchanged = given[key].to(own.dtype)
+            if vectors == "another's":
+                given[key] = own  # for the next document
+            return exchanged
+
+        for number, layer in enumerate(self._layers):
+            vars(layer)["_pool"] = partial(pool, layer, number)  # before the class's own
+        try:
+            yield
+        finally:
+            for layer in self._layers:
+                del vars(layer)["_pool"]
+
+    @staticmethod
+    def _mean(seen: list[Tensor]) -> Tensor:
+        return torch.stack(seen).float().mean(dim=0)
+
+
+def _difference(losses: list[float], as_trained: list[float]) -> dict[str, float]:
+    return _interval([one - other for one, other in zip(losses, as_trained, strict=True)])
+
+
+def _interval(values: list[float]) -> dict[str, float]:
+    (interval,) = bootstrap_intervals(np.array(values)[:, None])
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high}

@@ -1,0 +1,75 @@
+"""What a model makes of its token mixing: exchanged global vectors."""
+
+import pytest
+import torch
+
+from summarizer.config import load_config
+from summarizer.experiments.mixing_use import _GlobalVectors, measure_mixing_use, mixing_use_table
+from summarizer.files import InputError, write_json
+from summarizer.models.mixers.fastformer import Fastformer
+from summarizer.training.classification import Classification
+from summarizer.training.setup import load_tokenizer, make_model
+
+
+@pytest.fixture
+def config(configs):
+    return load_config(configs[0])
+
+
+def saved(config, folder):
+    if config.task == "classification":
+        task = Classification(config)
+        task.prepare("train")
+        model, tokenizer = task.make_model(), task.tokenizer
+    else:
+        tokenizer = load_tokenizer(config)
+        model, _ = make_model(config, tokenizer)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("task", ["summarization", "classification"])
+def test_losses_are_measured_with_own_mean_and_other_vectors(configs, tmp_path, task):
+    config = load_config(configs[0], [f"task={task}", "data.max_validation_examples=10"])
+    result = measure_mixing_use(config, saved(config, tmp_path / "model"))
+    assert (result["task"], result["num_documents"]) == (task, 5)
+    own, mean, others = result["rows"]
+    assert own["difference"]["mean"] == 0
+    for row in (mean, others):
+        assert row["difference"]["mean"] == pytest.approx(row["loss"]["mean"] - own["loss"]["mean"], abs=1e-6)
+        assert row["difference"]["low"] <= row["difference"]["mean"] <= row["difference"]["high"]
+        assert row["difference"]["mean"] != 0
+    write_json(tmp_path / "use.json", result)
+    table = mixing_use_table(tmp_path / "use.json")
+    assert "| its own, as trained |" in table
+    assert table.endswith("5 documents.")
+    assert "Not measured yet" in mixing_use_table(tmp_path / "none.json")
+
+
+def test_exchanged_vectors_are_those_of_the_documents_before():
+    torch.manual_seed(0)
+    layer = Fastformer(8, 2)
+    documents = [torch.randn(1, length, 8) for length in (5, 30, 12)]
+    masks = [torch.ones(1, document.shape[1], dtype=torch.bool) for document in documents]
+    plain = [layer(document, mask) for document, mask in zip(documents, masks, strict=True)]
+    vectors = _GlobalVectors([layer])
+    with vectors.exchanged("own"):
+        for document, mask, output in zip(documents, masks, plain, strict=True):
+            torch.testing.assert_close(layer(document, mask), output)
+    with vectors.exchanged("another's"):  # the last one seen, and then each one before
+        torch.testing.assert_close(layer(documents[2], masks[2]), plain[2])
+        assert not torch.allclose(layer(documents[0], masks[0]), plain[0], atol=1e-4)
+    with vectors.exchanged("mean"):  # a linear map of each token by itself
+        whole = layer(documents[1], masks[1])
+        torch.testing.assert_close(layer(documents[1][:, :3], masks[1][:, :3]), whole[:, :3], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(layer(documents[0], masks[0]), plain[0])
+
+
+def test_a_model_without_fastformer_layers_and_too_few_documents_are_errors(config, configs, tmp_path):
+    without = load_config(configs[1])
+    with pytest.raises(InputError, match="has no Fastformer layers"):
+        measure_mixing_use(config, saved(without, tmp_path / "without"))
+    few = load_config(configs[0], ["data.max_validation_examples=3"])
+    with pytest.raises(InputError, match="at least four documents"):
+        measure_mixing_use(few, saved(config, tmp_path / "with"))
