@@ -107,7 +107,7 @@ def summarize(
         list[str] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Files, folders, globs, or - for stdin: text, Markdown, HTML, PDF, Word, EPUB, JATS XML; "
+            help="Files, folders, globs: text, Markdown, HTML, PDF, Word, EPUB, JATS XML; - is plain text on stdin; "
             ".jsonl, .csv and .parquet with a document a row; .gz of them.",
         ),
     ] = None,

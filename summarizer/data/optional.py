@@ -13,5 +13,5 @@ def optional_library(module: str) -> Any:
     except ImportError as error:
         name = module.partition(".")[0]
         raise InputError(
-            f'reading this kind of file needs {name}: pip install "fastformer-summarizer[documents]"'
+            f'reading this kind of file needs {name}: pip install -e ".[documents]" in the project\'s folder'
         ) from error

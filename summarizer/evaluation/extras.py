@@ -12,4 +12,4 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise InputError(f'{purpose} needs {name}: pip install "fastformer-summarizer[{extra}]"') from error
+        raise InputError(f'{purpose} needs {name}: pip install -e ".[{extra}]" in the project\'s folder') from error

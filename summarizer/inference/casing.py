@@ -29,7 +29,8 @@ class Casing:
                 if not at_start or any(letter.isupper() for letter in word[1:]):
                     for key in (word.lower(), (before, word.lower())):
                         self._forms.setdefault(key, Counter())[word] += 1
-        self._capitalizes_sentences = 2 * capitalized > starts
+        # Of a document all in capitals nothing is known: its summary is written as usual.
+        self._capitalizes_sentences = 2 * capitalized > starts or (not starts and document.isupper())
 
     def restore(self, summary: str) -> str:
         """The summary with its words written as the document writes them, and its sentences begun as there."""

@@ -31,6 +31,11 @@ def test_a_document_in_lower_case_keeps_its_summary_so():
     assert Casing("we looked at dna. it was long.").restore("it was dna. we looked.") == "it was dna. we looked."
 
 
+def test_sentences_of_a_document_all_in_capitals_are_begun_with_one():
+    assert Casing("THE DAM HELD.\nIT COST 5.").restore("the dam held. it cost 5.") == "The dam held. It cost 5."
+    assert Casing("12, 13.\n14").restore("the dam") == "the dam"
+
+
 def test_a_summary_that_is_cased_as_the_document_stays_the_same():
     body = DOCUMENT.split("\n", 1)[1]
     assert Casing(DOCUMENT).restore(body) == body
