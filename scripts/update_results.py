@@ -4,6 +4,7 @@ import re
 from functools import partial
 from pathlib import Path
 
+from summarizer.experiments.mixing_use import mixing_use_table
 from summarizer.experiments.table import comparison_table
 from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
 from summarizer.reporting.benchmarks import benchmark_table
@@ -41,7 +42,11 @@ TABLES = {
     },
     **{
         f"comparison_{name}": partial(comparison_table, ROOT / f"results/comparison/{name}.json")
-        for name in ("sections_ablation", "pubmed_minutes")
+        for name in ("sections_ablation", "pubmed_minutes", "pubmed_steps")
+    },
+    **{
+        f"mixing_use_{name}": partial(mixing_use_table, ROOT / f"results/comparison/mixing_use_{name}.json")
+        for name in ("summaries", "sections")
     },
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
