@@ -17,7 +17,7 @@ PYTHON
 cat <<TEXT
 
 The summaries lie in $output/summaries.jsonl, the scores in $output/scores.json.
-The model is small and was trained for three hours on one or two CPU cores: summarizer/assets/default/README.md says what to
+The model is small and was trained for four hours on one or two CPU cores: summarizer/assets/default/README.md says what to
 expect of it. Try next, after '. .venv/bin/activate':
   summarizer summarize YOUR_FOLDER -o summaries.jsonl        text, Markdown, HTML, PDF, Word, EPUB, JATS XML, JSONL, CSV, Parquet
   summarizer summarize paper.pdf                             one document, to the terminal
