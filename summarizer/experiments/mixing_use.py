@@ -21,12 +21,11 @@ from summarizer import __version__
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.config import RunConfig
 from summarizer.data.batching import collate, num_labels_in
-from summarizer.evaluation.statistics import bootstrap_intervals
+from summarizer.experiments.table import intervals
 from summarizer.files import InputError
-from summarizer.inference.summarizer import choose_dtype
+from summarizer.inference.summarizer import choose_device, choose_dtype
 from summarizer.models.mixers.fastformer import Fastformer
-from summarizer.training.classification import Classification
-from summarizer.training.summarization import Summarization
+from summarizer.training.loop import TASKS
 
 Vectors = Literal["own", "mean", "another's"]
 VECTORS: dict[Vectors, str] = {
@@ -42,7 +41,7 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     The first half of the documents gives the means, the second half the losses: per target token or, of a
     classifier, per document. Raises InputError for a model without Fastformer layers and for fewer than four documents.
     """
-    task = {"summarization": Summarization, "classification": Classification}[config.task](
+    task = TASKS[config.task](
         replace(config, pretrained=model_name, model={}, data=replace(config.data, tokenizer=None))
     )
     if config.task == "classification":
@@ -50,7 +49,7 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     data = task.prepare("validation")
     if data is None or len(data) < 4:
         raise InputError("at least four documents in data.validation are needed")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = choose_device("auto")
     is_bf16 = choose_dtype("auto", device) == torch.bfloat16
     model = task.make_model().to(device).eval()
     layers = [module for module in model.modules() if isinstance(module, Fastformer)]
@@ -62,21 +61,21 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     ]
     half = len(batches) // 2
 
-    def losses(documents: list[dict[str, Tensor]]) -> list[float]:
+    def losses(documents: list[dict[str, Tensor]]) -> np.ndarray:
         with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=is_bf16):
-            return [float(task.summed_loss(model, batch, 0.0)) / num_labels_in(batch) for batch in documents]
+            return np.array([float(task.summed_loss(model, batch, 0.0)) / num_labels_in(batch) for batch in documents])
 
     global_vectors = _GlobalVectors(layers)
     with global_vectors.exchanged("own"):
         losses(batches[:half])
-    found = {}
+    as_trained = losses(batches[half:])
+    rows = []
     for vectors in VECTORS:
-        with global_vectors.exchanged(vectors):
-            found[vectors] = losses(batches[half:])
-    rows = [
-        {"vectors": vectors, "loss": _interval(found[vectors]), "difference": _difference(found[vectors], found["own"])}
-        for vectors in VECTORS
-    ]
+        found = as_trained
+        if vectors != "own":
+            with global_vectors.exchanged(vectors):
+                found = losses(batches[half:])
+        rows.append({"vectors": vectors, **intervals({"loss": found, "difference": found - as_trained})})
     return {
         "version": __version__,
         "machine": describe_machine(device),
@@ -138,12 +137,3 @@ class _GlobalVectors:
     @staticmethod
     def _mean(seen: list[Tensor]) -> Tensor:
         return torch.stack(seen).float().mean(dim=0)
-
-
-def _difference(losses: list[float], as_trained: list[float]) -> dict[str, float]:
-    return _interval([one - other for one, other in zip(losses, as_trained, strict=True)])
-
-
-def _interval(values: list[float]) -> dict[str, float]:
-    (interval,) = bootstrap_intervals(np.array(values)[:, None])
-    return {"mean": interval.mean, "low": interval.low, "high": interval.high}

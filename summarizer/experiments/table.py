@@ -31,7 +31,7 @@ def summarize_runs(results: Sequence[dict[str, Any]], reference: str, control: s
             "training_source_tokens_per_second": _mean(group, "training_source_tokens_per_second"),
             "documents_per_second": _mean(group, "documents_per_second"),
             "peak_memory_mb": _mean(group, "peak_memory_mb"),
-            "scores": _intervals(scores[name]),
+            "scores": intervals(scores[name]),
             "macro_f1": _mean(group, "macro_f1"),
             "difference": None if name == reference else _differences(scores[name], scores[reference]),
             "validation_loss": mean([min(line["validation_loss"] for line in run["validation"]) for run in group]),
@@ -103,16 +103,17 @@ def _scores(group: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
     return {metric: np.mean([run["examples"][metric] for run in group], axis=0) for metric in group[0]["examples"]}
 
 
-def _intervals(scores: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    intervals = bootstrap_intervals(np.stack(list(scores.values()), axis=1))
+def intervals(scores: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    """The mean of each column of scores by document, with its 95 % interval."""
+    found = bootstrap_intervals(np.stack(list(scores.values()), axis=1))
     return {
         metric: {"mean": interval.mean, "low": interval.low, "high": interval.high}
-        for metric, interval in zip(scores, intervals, strict=True)
+        for metric, interval in zip(scores, found, strict=True)
     }
 
 
 def _differences(scores: dict[str, np.ndarray], reference: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    return _intervals({metric: scores[metric] - reference[metric] for metric in scores})
+    return intervals({metric: scores[metric] - reference[metric] for metric in scores})
 
 
 def _curve(group: Sequence[dict[str, Any]]) -> dict[int, float]:
