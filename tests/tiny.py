@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
 
 VOCAB_SIZE = 40
+END = 3
 FIRST_WORD = 4  # the ids below are special: padding, unknown, start, end
 
 # Windows, blocks and projections that even tiny documents outgrow; a new mixer without options needs no line here.
@@ -56,3 +57,9 @@ def padded_labels(lengths: list[int], seed: int = 1) -> Tensor:
     """Random labels [B, T], −100 after these lengths."""
     batch = padded_batch(lengths, seed)
     return batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+
+
+def up_to_the_end(sequences: Tensor) -> list[list[int]]:
+    """The tokens of each row up to its first end token: what follows is filling."""
+    rows = [row.tolist() for row in sequences]
+    return [row[: row.index(END) + 1] if END in row else row for row in rows]

@@ -16,7 +16,7 @@ from summarizer.data.preparation import PreparedData, prepare
 from summarizer.files import InputError
 from summarizer.models import FastformerSummarizerForSequenceClassification
 from summarizer.training.distributed import sum_over_processes
-from summarizer.training.setup import copy_embeddings, copy_trunk, load_pretrained, load_tokenizer, new_model_config
+from summarizer.training.setup import begin_training, load_pretrained, load_tokenizer, new_model_config
 from summarizer.training.validation import share_in_batches
 
 
@@ -58,13 +58,8 @@ class Classification:
             model = _new_model(model_config)
         else:
             model = self._pretrained(names)
-        if self.config.training.initial_embeddings is not None:
-            copy_embeddings(model, self.config.training.initial_embeddings)
-        if self.config.training.initial_trunk is not None:
-            copy_trunk(model, self.config.training.initial_trunk)
-        if self.config.training.gradient_checkpointing:
-            model.activation_checkpointing_enable({"use_reentrant": False})
-        return model.train()
+        begin_training(model, self.config.training)
+        return model
 
     def summed_loss(self, model: Any, batch: dict[str, Tensor], label_smoothing: float) -> Tensor:
         """Cross-entropy of the classes, summed over the documents."""

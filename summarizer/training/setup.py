@@ -14,7 +14,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from summarizer.config import GenerationConfig, RunConfig
+from summarizer.config import GenerationConfig, RunConfig, TrainingConfig
 from summarizer.files import InputError
 from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import SummarySettings
@@ -55,15 +55,21 @@ def make_model(config: RunConfig, tokenizer: Any) -> tuple[Any, list[str]]:
     else:
         model, notes = load_pretrained(AutoModelForSeq2SeqLM, config)
         model.config.task_specific_params = None  # documents are trained on, and so later read, without a prompt
-    if config.training.initial_embeddings is not None:
-        copy_embeddings(model, config.training.initial_embeddings)
-    if config.training.initial_trunk is not None:
-        copy_trunk(model, config.training.initial_trunk)
-    if config.training.gradient_checkpointing:
-        model.activation_checkpointing_enable({"use_reentrant": False})
+    begin_training(model, config.training)
     model.config.sentence_per_line = config.data.sentence_per_line
     model.generation_config = make_generation_config(model, config.generation)
-    return model.train(), notes  # a pretrained model comes in evaluation mode, without dropout
+    return model, notes
+
+
+def begin_training(model: Any, config: TrainingConfig) -> None:
+    """Give a model the weights that it takes from others, checkpointing where it is asked for, and training mode."""
+    if config.initial_embeddings is not None:
+        copy_embeddings(model, config.initial_embeddings)
+    if config.initial_trunk is not None:
+        copy_trunk(model, config.initial_trunk)
+    if config.gradient_checkpointing:
+        model.activation_checkpointing_enable({"use_reentrant": False})
+    model.train()  # a pretrained model comes in evaluation mode, without dropout
 
 
 def check_lengths(model: Any, tokenizer: Any, longest: int) -> None:

@@ -7,9 +7,8 @@ import torch
 from transformers import LogitsProcessor, LogitsProcessorList
 
 from summarizer.inference.beam_search import beam_search, can_search
-from tests.tiny import padded_batch, tiny_model
+from tests.tiny import END, padded_batch, tiny_model, up_to_the_end
 
-END = 3
 LENGTHS = [20, 7, 1, 40, 33]
 OPTIONS = {
     "greedy": {},
@@ -20,12 +19,6 @@ OPTIONS = {
     "all beams": {"num_beams": 5, "num_return_sequences": 5, "no_repeat_ngram_size": 1, "length_penalty": 2.0},
     "long enough": {"num_beams": 2, "min_new_tokens": 6, "no_repeat_ngram_size": 1, "early_stopping": True},
 }
-
-
-def up_to_the_end(sequences):
-    """The tokens of each row up to its end token: transformers fills with it, and we with the padding token."""
-    rows = [row.tolist() for row in sequences]
-    return [row[: row.index(END) + 1] if END in row else row for row in rows]
 
 
 class EndSoon(LogitsProcessor):

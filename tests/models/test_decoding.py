@@ -10,10 +10,9 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from summarizer.models import FastformerSummarizerForConditionalGeneration
 from summarizer.models.copying import CopyMechanism
 from summarizer.models.decoder import FEW_QUERIES, CrossAttention
-from tests.tiny import VOCAB_SIZE, padded_batch, tiny_model
+from tests.tiny import END, VOCAB_SIZE, padded_batch, tiny_model, up_to_the_end
 
 LENGTHS = [20, 7, 1, 40]
-END = 3
 # A tiny random model likes to repeat itself; blocking n-grams makes its texts varied.
 OPTIONS = {
     "greedy": {},
@@ -46,12 +45,6 @@ def assert_same_generation(first, second):
     torch.testing.assert_close(first.logits, second.logits, rtol=1e-5, atol=1e-5)
     if first.get("sequences_scores") is not None:
         torch.testing.assert_close(first.sequences_scores, second.sequences_scores, rtol=1e-5, atol=1e-5)
-
-
-def up_to_the_end(sequences):
-    """The tokens of each row up to its first end token: what follows is filling."""
-    rows = [row.tolist() for row in sequences]
-    return [row[: row.index(END) + 1] if END in row else row for row in rows]
 
 
 def target_ids(rows, length):
