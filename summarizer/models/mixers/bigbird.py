@@ -1,5 +1,6 @@
 """Block-sparse attention to neighbours, both ends and random blocks (Zaheer et al. 2020, arXiv 2007.14062)."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
@@ -34,6 +35,10 @@ class BigBird(nn.Module):
         self.layer_index = 0
         self.query_key_value = nn.Linear(d_model, 3 * d_model)
         self.output = nn.Linear(d_model, d_model)
+
+    def place_above(self, mixers: Sequence[nn.Module]) -> None:
+        """Random blocks differ from layer to layer."""
+        self.layer_index = len(mixers)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
