@@ -41,9 +41,14 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     The first half of the documents gives the means, the second half the losses: per target token or, of a
     classifier, per document. Raises InputError for a model without Fastformer layers and for fewer than four documents.
     """
-    task = TASKS[config.task](
-        replace(config, pretrained=model_name, model={}, data=replace(config.data, tokenizer=None))
+    trained = replace(
+        config,
+        pretrained=model_name,
+        model={},
+        data=replace(config.data, tokenizer=None),
+        training=replace(config.training, initial_trunk=None, initial_embeddings=None),  # what it began from
     )
+    task = TASKS[config.task](trained)
     if config.task == "classification":
         task.prepare("train")  # which names the classes
     data = task.prepare("validation")

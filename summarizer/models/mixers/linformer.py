@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import initialization as init
 
+from summarizer.models.linear import Linear
 from summarizer.models.mixers.full import split_heads
 from summarizer.models.mixers.options import check_at_least, check_choice
 
@@ -41,10 +42,10 @@ class Linformer(nn.Module):
         self.max_length = max_length
         self.shares_with_layers = sharing == "layers"
         self._lender: tuple[Linformer, ...] = ()  # the first layer, in a tuple: its parameters are not this layer's
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(d_model, d_model, bias=False)
-        self.value = nn.Linear(d_model, d_model, bias=False)
-        self.output = nn.Linear(d_model, d_model)
+        self.query = Linear(d_model, d_model)
+        self.key = Linear(d_model, d_model, bias=False)
+        self.value = Linear(d_model, d_model, bias=False)
+        self.output = Linear(d_model, d_model)
         num_parts, num_groups = 1 if sharing in ("key_value", "layers") else 2, num_heads if sharing == "none" else 1
         shape = num_parts, num_groups, projection_size, max_length
         self.length_projections = nn.Parameter(torch.empty(shape))
