@@ -91,9 +91,7 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
 
 
 def mixing_use_table(path: Path) -> str:
-    """The table of a result file for a page; where there is none, that."""
-    if not path.is_file():
-        return f"Not measured yet: there is no `{'/'.join(path.parts[-3:])}`."
+    """The table of a result file."""
     content = json.loads(path.read_text(encoding="utf-8"))
     lines = ["| global vectors of each document | loss, nats (95 %) | loss − as trained |", "|---|---:|---:|"]
     for row in content["rows"]:

@@ -44,7 +44,6 @@ def test_losses_are_measured_with_own_mean_and_other_vectors(configs, tmp_path, 
     table = mixing_use_table(tmp_path / "use.json")
     assert "| its own, as trained |" in table
     assert table.endswith("5 documents.")
-    assert "Not measured yet" in mixing_use_table(tmp_path / "none.json")
 
 
 def test_a_run_that_began_from_other_models_is_measured_as_it_became(config, configs, tmp_path):
