@@ -85,7 +85,8 @@ def make_inputs(name: str, batch_size: int, length: int, vocab_size: int, device
 
 def _own_config(mixer: str, sizes: Sizes, max_length: int, copy_mechanism: bool = False) -> SummarizerConfig:
     return SummarizerConfig(
-        mixer=mixer, copy_mechanism=copy_mechanism, d_model=sizes.d_model, vocab_size=sizes.vocab_size, dropout=0.0,
+        mixer=mixer, mixer_options={"max_length": max_length} if mixer == "linformer" else None,
+        copy_mechanism=copy_mechanism, d_model=sizes.d_model, vocab_size=sizes.vocab_size, dropout=0.0,
         encoder_layers=sizes.layers, encoder_attention_heads=sizes.heads, encoder_ffn_dim=sizes.ffn_dim,
         decoder_layers=sizes.layers, decoder_attention_heads=sizes.heads, decoder_ffn_dim=sizes.ffn_dim,
         max_source_positions=max_length,

@@ -3,7 +3,9 @@
 import json
 
 import pytest
+import torch
 
+from summarizer.benchmarks.models import Sizes, make_encoder, make_inputs
 from summarizer.cli import main
 from summarizer.models.mixers import MIXERS
 from summarizer.reporting.benchmarks import TABLES, benchmark_table
@@ -77,6 +79,14 @@ def test_every_mixer_is_an_encoder_to_compare_and_batches_hold_constant_tokens(m
     assert cells(result["rows"], "length", "batch_size", "forward_backward_ms") == [
         (length, 128 // length, None) for length in (32, 64) for _ in MIXERS
     ]
+
+
+def test_every_mixer_reads_documents_of_the_greatest_length_that_is_measured():
+    length = 4200  # more than Linformer reads by default
+    for name in MIXERS:
+        encoder = make_encoder(name, Sizes(d_model=16, layers=1, heads=2, ffn_dim=16, vocab_size=50), length)
+        with torch.no_grad():
+            assert encoder(**make_inputs(name, 1, length, 50, torch.device("cpu")))[0].shape == (1, length, 16)
 
 
 def test_generation_compares_systems_that_write_the_same_number_of_tokens(measure):
