@@ -127,7 +127,7 @@ def linformer(module: Linformer, hidden_states: Tensor, mask: Tensor) -> Tensor:
         key, value = (linear(x) * real[:, None] for linear in (module.key, module.value))
         heads = []
         for head, (q, k, v) in enumerate(_heads(module, module.query(x), key, value)):
-            e, f = (part[head % len(part), :, : len(x)] for part in module.length_projections[[0, -1]])
+            e, f = (part[head % len(part), :, : len(x)] for part in module.projections[[0, -1]])
             heads.append((q @ (e @ k).T / q.shape[-1] ** 0.5).softmax(dim=-1) @ (f @ v))
         return torch.cat(heads, dim=-1)
 

@@ -42,9 +42,14 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     The first half of the documents gives the means, the second half the losses: per target token or, of a
     classifier, per document. Raises InputError for a model without Fastformer layers and for fewer than four documents.
     """
-    task = TASKS[config.task](
-        replace(config, pretrained=model_name, model={}, data=replace(config.data, tokenizer=None))
+    trained = replace(
+        config,
+        pretrained=model_name,
+        model={},
+        data=replace(config.data, tokenizer=None),
+        training=replace(config.training, initial_trunk=None, initial_embeddings=None),  # what it began from
     )
+    task = TASKS[config.task](trained)
     if config.task == "classification":
         task.prepare("train")  # which names the classes
     data = task.prepare("validation")
@@ -88,9 +93,7 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
 
 
 def mixing_use_table(path: Path) -> str:
-    """The table of a result file for a page; where there is none, that."""
-    if not path.is_file():
-        return f"Not measured yet: there is no `{'/'.join(path.parts[-3:])}`."
+    """The table of a result file."""
     content = json.loads(path.read_text(encoding="utf-8"))
     lines = ["| global vectors of each document | loss, nats (95 %) | loss − as trained |", "|---|---:|---:|"]
     for row in content["rows"]:

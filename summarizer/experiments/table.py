@@ -87,9 +87,7 @@ def markdown(rows: Sequence[dict[str, Any]], reference: str) -> str:
 
 
 def comparison_table(path: Path) -> str:
-    """The table of a comparison.json for a page, and on what machine it was made; where there is none, that."""
-    if not path.is_file():
-        return f"Not measured yet: there is no `{'/'.join(path.parts[-3:])}`."
+    """The table of a comparison.json for a page, and on what machine it was made."""
     content = json.loads(path.read_text(encoding="utf-8"))
     machine, settings = content["machine"], content["settings"]
     seeds = ", ".join(map(str, settings["seeds"]))

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from summarizer.models.linear import Linear
 from summarizer.models.precision import at_least_float32
 
 NEVER = torch.finfo(torch.float32).min  # the log of a probability of zero that gradients survive
@@ -33,9 +34,9 @@ class CopyMechanism(nn.Module):
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(d_model, d_model)
-        self.gate = nn.Linear(d_model, 1)
+        self.query = Linear(d_model, d_model)
+        self.key = Linear(d_model, d_model)
+        self.gate = Linear(d_model, 1)
 
     def read(self, document: Tensor, input_ids: Tensor, mask: Tensor) -> CopySource:
         """What to copy from in a document [B, N, d] with its tokens [B, N]."""

@@ -15,6 +15,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, sinusoids
+from summarizer.models.linear import Linear
 
 FEW_QUERIES = 16  # from 32 on the fused kernel wins
 
@@ -55,8 +56,8 @@ class SelfAttention(nn.Module):
     def __init__(self, d_model: int, num_heads: int, layer_index: int) -> None:
         super().__init__()
         self.num_heads, self.layer_index = num_heads, layer_index
-        self.query_key_value = nn.Linear(d_model, 3 * d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.query_key_value = Linear(d_model, 3 * d_model)
+        self.output = Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None, cache: Cache | None) -> Tensor:
         """hidden_states [R, T, d], mask [R or 1, 1, T, past + T] bool or None for plain causal → [R, T, d]."""
@@ -74,9 +75,9 @@ class CrossAttention(nn.Module):
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
         self.num_heads = num_heads
-        self.query = nn.Linear(d_model, d_model)
-        self.key_value = nn.Linear(d_model, 2 * d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.query = Linear(d_model, d_model)
+        self.key_value = Linear(d_model, 2 * d_model)
+        self.output = Linear(d_model, d_model)
 
     def read(self, document: Tensor) -> CrossAttentionCache:
         """Keys and values of a document [B, N, d]; without gradients each head's lie together, for speed."""

@@ -3,6 +3,8 @@
 Shapes: B documents, N source tokens, d = d_model.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from transformers import initialization as init
@@ -44,7 +46,7 @@ class NeighborConvolution(nn.Module):
 class EncoderLayer(GradientCheckpointingLayer):
     """Convolution over neighbours (optional), token mixing, feed-forward (optional), each with residual and norm."""
 
-    def __init__(self, config: SummarizerConfig, index: int = 0) -> None:
+    def __init__(self, config: SummarizerConfig, below: Sequence[nn.Module] = ()) -> None:
         super().__init__()
         d_model = config.d_model
         self.residual = Residual(config.dropout, config.norm == "pre")
@@ -56,7 +58,7 @@ class EncoderLayer(GradientCheckpointingLayer):
         if config.neighbor_kernel_size:
             self.convolution = NeighborConvolution(d_model, config.neighbor_kernel_size)
             self.convolution_norm = norm()
-        self.mixer = make_mixer(config.mixer, d_model, config.encoder_attention_heads, config.mixer_options, index)
+        self.mixer = make_mixer(config.mixer, d_model, config.encoder_attention_heads, config.mixer_options, below)
         self.mixer_norm = norm()
         if config.encoder_ffn_dim:
             self.feed_forward = FeedForward(d_model, config.encoder_ffn_dim, config.activation_function)
@@ -86,7 +88,10 @@ class EncoderStack(nn.Module):
         )
         self.dropout = nn.Dropout(config.dropout)
         num_distinct = 1 if config.share_encoder_layers else config.encoder_layers
-        self.layers = nn.ModuleList(EncoderLayer(config, index) for index in range(num_distinct))
+        layers: list[EncoderLayer] = []
+        for _ in range(num_distinct):
+            layers.append(EncoderLayer(config, below=[layer.mixer for layer in layers]))
+        self.layers = nn.ModuleList(layers)
         self.num_layers = config.encoder_layers
         self.final_norm = (
             nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else nn.Identity()

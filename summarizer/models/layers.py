@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
+from summarizer.models.linear import Linear, linear
+
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:
     """Sinusoidal position vectors (Vaswani et al. 2017) for any positions [...]: sines, then cosines, [..., d]."""
@@ -29,12 +31,15 @@ class FeedForward(nn.Module):
         super().__init__()
         if activation not in ACT2FN:
             raise ValueError(f"unknown activation_function '{activation}'; choose from {', '.join(sorted(ACT2FN))}")
-        self.up = nn.Linear(d_model, inner_size)
+        self.is_gelu = activation == "gelu"
+        self.up = Linear(d_model, inner_size)
         self.activation = ACT2FN[activation]
-        self.down = nn.Linear(inner_size, d_model)
+        self.down = Linear(inner_size, d_model)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """[..., d] → [..., d]."""
+        if self.is_gelu and type(self.up) is Linear:  # not what peft or a quantizer has wrapped
+            return self.down(linear(hidden_states, self.up.weight, self.up.bias, "gelu"))
         return self.down(self.activation(self.up(hidden_states)))
 
 

@@ -9,12 +9,10 @@ Result = dict[str, Any]
 
 
 def benchmark_table(name: str, path: Path) -> str:
-    """The tables of a result file of `summarizer benchmark NAME`; where there is none yet, a line that says so.
+    """The tables of a result file of `summarizer benchmark NAME`.
 
     What `name` holds past an underscore tells files of one benchmark apart, as in encoders_backward.
     """
-    if not path.is_file():
-        return f"Not measured yet: there is no `{path.parent.parent.name}/{path.parent.name}/{path.name}`."
     return "\n".join(TABLES[name.partition("_")[0]](json.loads(path.read_text(encoding="utf-8"))))
 
 

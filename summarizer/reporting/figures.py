@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from summarizer.evaluation.report import METRIC_NAMES
 from summarizer.files import write_whole
@@ -84,6 +85,8 @@ def lengths_figure(comparison: dict[str, Any]) -> Figure | None:
         color = colors.get(name, "0.0")
         panels[-1].hist(words, bins=30, range=(0, longest), histtype="step", label=name, color=color)
     panels[-1].set(xlabel="words of the summary", ylabel="summaries")
+    for axes in panels:
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     panels[-1].legend(fontsize="small")
     return figure
 

@@ -164,8 +164,3 @@ def test_an_unwritable_output_is_found_before_anything_is_measured(name, tmp_pat
 def test_what_cannot_be_measured_is_named(arguments, status, named, tmp_path, capsys):
     main_ends(["benchmark", *arguments, "-o", tmp_path / "x.json"], status)
     assert named in capsys.readouterr().err
-
-
-def test_a_table_without_a_result_file_says_so(tmp_path):
-    path = tmp_path / "results" / "benchmarks" / "mixer.json"
-    assert benchmark_table("mixer", path) == "Not measured yet: there is no `results/benchmarks/mixer.json`."

@@ -164,7 +164,7 @@ def test_pdfs_without_readable_text_say_why(read, content, message):
 
 
 def test_docx_gives_paragraphs_and_tables_in_order(tmp_path):
-    docx = pytest.importorskip("docx")
+    docx = pytest.importorskip("docx", reason="Word documents need the documents extra")
     document = docx.Document()
     document.core_properties.title = "Report"
     document.add_heading("Findings")
@@ -238,7 +238,7 @@ def test_headings_of_markdown_and_word_begin_sections(read, tmp_path):
     only = read("b.md", "#hashtag\n# Only one #\nText.")
     assert (only.title, only.sections) == ("Only one", ())
     assert read("d.md", "## One\nText.\n# Two\nText.").title is None
-    docx = pytest.importorskip("docx")
+    docx = pytest.importorskip("docx", reason="Word documents need the documents extra")
     word = docx.Document()
     for heading in ("One", "Two"):
         word.add_heading(heading)

@@ -44,7 +44,12 @@ def test_losses_are_measured_with_own_mean_and_other_vectors(configs, tmp_path, 
     table = mixing_use_table(tmp_path / "use.json")
     assert "| its own, as trained |" in table
     assert table.endswith("5 documents.")
-    assert "Not measured yet" in mixing_use_table(tmp_path / "none.json")
+
+
+def test_a_run_that_began_from_other_models_is_measured_as_it_became(config, configs, tmp_path):
+    model = saved(config, tmp_path / "model")
+    of_run = load_config(configs[0], [f"training.{key}={model}" for key in ("initial_trunk", "initial_embeddings")])
+    assert measure_mixing_use(of_run, model)["rows"] == measure_mixing_use(config, model)["rows"]
 
 
 def test_exchanged_vectors_are_those_of_the_documents_before():

@@ -177,7 +177,7 @@ def test_what_is_begun_anew_is_said(tmp_path):
 
 
 def test_a_second_run_on_the_same_output_is_refused_until_the_first_ends(tmp_path):
-    pytest.importorskip("fcntl")
+    pytest.importorskip("fcntl", reason="locks on files are of POSIX")
     first = RecordSink(tmp_path / "out.jsonl", {"a": 1})
     first.write(0, DOCUMENTS[0], record("a"))
     for settings in ({"a": 1}, {"a": 2}):

@@ -1,16 +1,18 @@
 """The mixers against their literal versions: outputs and gradients, masks, lengths."""
 
+import copy
 from itertools import product
 
 import pytest
 import torch
+from transformers import AutoModelForSeq2SeqLM
 
 from summarizer.models.encoder import EncoderStack
 from summarizer.models.mixers import MIXERS, PRESETS, make_mixer
 from summarizer.models.mixers.bigbird import attended_blocks
 from summarizer.models.mixers.linear import positive_features
 from tests import references
-from tests.tiny import MIXER_OPTIONS, randomize, tiny_config
+from tests.tiny import MIXER_OPTIONS, padded_batch, padded_labels, randomize, tiny_config, tiny_model
 
 D_MODEL = 8
 # Above 2 d tokens the output is folded into one matrix, below it is computed directly.
@@ -38,7 +40,8 @@ NAIVE = {
 def make(name="fastformer", num_heads=2, dtype=torch.float64, **options):
     torch.manual_seed(0)
     options = {**MIXER_OPTIONS.get(name, {}), **options}
-    return randomize(make_mixer(name, D_MODEL, num_heads, options, layer_index=1).to(dtype))
+    below = [randomize(make_mixer(name, D_MODEL, num_heads, options).to(dtype))]
+    return randomize(make_mixer(name, D_MODEL, num_heads, options, below).to(dtype))
 
 
 def hidden_states_and_mask(lengths, dtype=torch.float64):
@@ -115,6 +118,7 @@ def test_every_mixer_equals_its_literal_version_at_any_length(name, lengths):
         ("bigbird", {"block_size": 8, "num_random_blocks": 2}),
         ("linformer", {"sharing": "none"}),
         ("linformer", {"sharing": "heads"}),
+        ("linformer", {"sharing": "layers"}),
         ("longformer", {"num_global_tokens": 0}),
         ("longformer", {"window_size": 2, "num_global_tokens": 90}),
         ("longformer", {"window_size": 160}),
@@ -238,6 +242,31 @@ def test_layers_of_their_own_get_random_blocks_of_their_own_and_shared_layers_th
     assert layer_indices(share_encoder_layers=True) == [0]
 
 
+def test_linformers_layers_share_one_projection_that_all_of_them_train(tmp_path):
+    options = {"mixer_options": {**MIXER_OPTIONS["linformer"], "sharing": "layers"}, "encoder_layers": 3}
+    model = tiny_model(mixer="linformer", **options)
+    (name,) = (name for name, _ in model.named_parameters() if "length_projections" in name)
+    first, *others = (layer.mixer for layer in model.model.encoder.stack.layers)
+    assert [mixer.projections is first.length_projections for mixer in others] == [True, True]
+    batch, labels = padded_batch([30, 12]), padded_labels([5, 3])
+    gradients = []
+    for trained in ([first, *others], [first]):  # in the last, what the others do to E is cut off
+        for mixer in others:
+            lender = first if mixer in trained else copy.deepcopy(first).requires_grad_(False)
+            mixer.place_above([lender])
+        model.zero_grad()
+        model(**batch, labels=labels).loss.backward()
+        gradients.append(model.get_parameter(name).grad.clone())
+    assert not torch.allclose(*gradients, rtol=1e-2)
+    for mixer in others:
+        mixer.place_above([first])
+    model.save_pretrained(tmp_path)
+    loaded, report = AutoModelForSeq2SeqLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report.values()), report
+    for other in (loaded, copy.deepcopy(loaded)):
+        torch.testing.assert_close(other(**batch, labels=labels).logits, model(**batch, labels=labels).logits)
+
+
 @pytest.mark.parametrize("half", [False, True])
 def test_fastformer_stays_finite_and_normalised_over_65536_tokens(token_weights, half):
     module = make(dtype=torch.float32)
@@ -280,7 +309,7 @@ def test_a_row_of_padding_alone_is_finite_and_leaves_the_others_alone(name, leng
         ("longformer", {"num_global_tokens": -1}, "num_global_tokens=-1 must be at least 0"),
         ("bigbird", {"block_size": 0}, "block_size=0 must be at least 1"),
         ("bigbird", {"num_random_blocks": -1}, "num_random_blocks=-1 must be at least 0"),
-        ("linformer", {"sharing": "all"}, "sharing='all'; choose from none, heads, key_value"),
+        ("linformer", {"sharing": "all"}, "sharing='all'; choose from none, heads, key_value, layers"),
         ("linformer", {"projection_size": 0}, "projection_size=0 must be at least 1"),
         ("linformer", {"max_length": 0}, "max_length=0 must be at least 1"),
         ("linear", {"kernel": "elu"}, "kernel"),

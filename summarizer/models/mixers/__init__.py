@@ -1,5 +1,8 @@
 """Token mixings of the encoder: forward(hidden_states [B, N, d], mask [B, N] bool, True = real token) → [B, N, d]."""
 
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
 from torch import nn
 
 from summarizer.models.mixers.bigbird import BigBird
@@ -37,8 +40,21 @@ PRESETS: dict[str, dict[str, dict[str, int]]] = {
 }
 
 
-def make_mixer(name: str, d_model: int, num_heads: int, options: dict | None = None, layer_index: int = 0) -> nn.Module:
-    """Build the mixer `name`. Raises ValueError that names the choices for an unknown mixer, preset or option."""
+@runtime_checkable
+class PlacedMixer(Protocol):
+    """A mixer that depends on those of the layers below it."""
+
+    def place_above(self, mixers: Sequence[nn.Module]) -> None:
+        """Take from `mixers`, first layer to last, what it needs."""
+
+
+def make_mixer(
+    name: str, d_model: int, num_heads: int, options: dict | None = None, below: Sequence[nn.Module] = ()
+) -> nn.Module:
+    """Build the mixer `name` of the layer above those that have the mixers `below`, first to last.
+
+    Raises ValueError that names the choices for an unknown mixer, preset or option.
+    """
     if name not in MIXERS:
         raise ValueError(f"unknown mixer '{name}'; choose from {', '.join(sorted(MIXERS))}")
     options = dict(options or {})
@@ -49,6 +65,6 @@ def make_mixer(name: str, d_model: int, num_heads: int, options: dict | None = N
         mixer = MIXERS[name](d_model, num_heads, **{**PRESETS[preset].get(name, {}), **options})
     except TypeError as error:
         raise ValueError(f"mixer_options of '{name}': {error}") from error
-    if isinstance(mixer, BigBird):
-        mixer.layer_index = layer_index  # its random blocks differ from layer to layer
+    if isinstance(mixer, PlacedMixer):
+        mixer.place_above(below)
     return mixer

@@ -1,11 +1,13 @@
 """Block-sparse attention to neighbours, both ends and random blocks (Zaheer et al. 2020, arXiv 2007.14062)."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from summarizer.models.linear import Linear
 from summarizer.models.mixers.full import attend_to_all, split_heads
 from summarizer.models.mixers.options import check_at_least
 
@@ -32,8 +34,12 @@ class BigBird(nn.Module):
         self.num_random_blocks = num_random_blocks
         self.seed = seed
         self.layer_index = 0
-        self.query_key_value = nn.Linear(d_model, 3 * d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.query_key_value = Linear(d_model, 3 * d_model)
+        self.output = Linear(d_model, d_model)
+
+    def place_above(self, mixers: Sequence[nn.Module]) -> None:
+        """Random blocks differ from layer to layer."""
+        self.layer_index = len(mixers)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from transformers import initialization as init
 
+from summarizer.models.linear import Linear, linear
 from summarizer.models.mixers.full import softmax_over_tokens
 from summarizer.models.mixers.options import check_at_least, check_choice
 from summarizer.models.precision import at_least_float32
@@ -122,8 +123,8 @@ class Fastformer(nn.Module):
         self.mean_pooling = pooling == "mean"
         self.query_residual = query_residual
 
-        def projection() -> nn.Linear:
-            return nn.Linear(d_model, self.head_size if share_heads else d_model)
+        def projection() -> Linear:
+            return Linear(d_model, self.head_size if share_heads else d_model)
 
         self.query = projection()
         self.keys = nn.ModuleList(projection() for _ in range(num_stages - 1))
@@ -134,9 +135,9 @@ class Fastformer(nn.Module):
             self.score_vectors.extend(torch.empty(num_heads, score_inputs) for _ in range(num_stages))
         self.combine = nn.ModuleList()  # concat: U_k x + U_g g + c, one for each meeting of a global with the tokens
         if interaction == "concat":
-            self.combine.extend(nn.Linear(2 * d_model, d_model) for _ in range(num_stages))
-        self.transform = nn.Linear(d_model, d_model)  # W_r
-        self.output = nn.Linear(d_model, d_model) if output_projection else None
+            self.combine.extend(Linear(2 * d_model, d_model) for _ in range(num_stages))
+        self.transform = Linear(d_model, d_model)  # W_r
+        self.output = Linear(d_model, d_model) if output_projection else None
         self.score_vectors.reset_parameters()
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
@@ -207,13 +208,15 @@ class Fastformer(nn.Module):
                 weight, bias = weight + query.weight, bias + query.bias
         if weight.dim() == 2:
             return torch.matmul(hidden_states, weight.T) + bias[:, None]
+        if len(weight) == 1:
+            return linear(hidden_states, weight[0], bias[0])
         return torch.baddbmm(bias[:, None].to(hidden_states.dtype), hidden_states, weight.transpose(1, 2))
 
     def _direct_output(self, hidden_states: Tensor, query: Stage, value: Stage) -> Tensor:
         """The same, a projection after the other: cheaper for short sequences."""
-        queries = nn.functional.linear(hidden_states, query.weight, query.bias)
+        queries = linear(hidden_states, query.weight, query.bias)
         same_map = value.weight is query.weight
-        values = queries if same_map else nn.functional.linear(hidden_states, value.weight, value.bias)
+        values = queries if same_map else linear(hidden_states, value.weight, value.bias)
         output = self.transform(value.modulate(values))
         if self.query_residual:
             output = output + queries
@@ -223,7 +226,7 @@ class Fastformer(nn.Module):
 def _linear_map(linear: Any) -> tuple[Tensor, Tensor]:
     """Weight and bias of a linear layer; of one that peft or a quantizer has wrapped, whose own weight is not all."""
     weight, bias = linear.weight, linear.bias
-    if type(linear) is not nn.Linear:
+    if type(linear) is not Linear:
         identity = torch.eye(linear.in_features, device=bias.device, dtype=bias.dtype)
         bias = linear(torch.zeros_like(identity[:1]))[0]
         weight = (linear(identity) - bias).T

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from summarizer.models.linear import Linear
 from summarizer.models.mixers.full import split_heads
 from summarizer.models.precision import at_least_float32
 
@@ -13,8 +14,8 @@ class LinearAttention(nn.Module):
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
         self.num_heads = num_heads
-        self.query_key_value = nn.Linear(d_model, 3 * d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.query_key_value = Linear(d_model, 3 * d_model)
+        self.output = Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""

@@ -1,5 +1,6 @@
 """Attention to a fixed number of projected keys and values (Wang et al. 2020, arXiv 2006.04768)."""
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
@@ -7,17 +8,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import initialization as init
 
+from summarizer.models.linear import Linear
 from summarizer.models.mixers.full import split_heads
 from summarizer.models.mixers.options import check_at_least, check_choice
 
-Sharing = Literal["none", "heads", "key_value"]
+Sharing = Literal["none", "heads", "key_value", "layers"]
 
 
 class Linformer(nn.Module):
     """softmax(Q (E K)ᵀ / √d_h) F V, where E and F project the length N to k rows.
 
     projection_size: k. max_length: the longest document; E and F have a column for each of its tokens.
-    sharing: an E and an F for every head ("none"), one E and one F for all ("heads"), one E = F ("key_value").
+    sharing: an E and an F for every head ("none"), one E and one F for all ("heads"), one E = F ("key_value"), that one
+        E = F in all layers ("layers": the first layer holds it, so that FSDP, which splits layers, does not do).
 
     Keys and values have no bias, as in the paper: E (X W) = (E X) W, so projections shared by the heads are applied to
     the hidden states first, and only k rows are made into keys and values.
@@ -37,17 +40,32 @@ class Linformer(nn.Module):
         check_at_least(1, projection_size=projection_size, max_length=max_length)
         self.num_heads = num_heads
         self.max_length = max_length
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(d_model, d_model, bias=False)
-        self.value = nn.Linear(d_model, d_model, bias=False)
-        self.output = nn.Linear(d_model, d_model)
-        num_parts, num_groups = 1 if sharing == "key_value" else 2, num_heads if sharing == "none" else 1
-        # E and F, [1 or 2, 1 or h, k, N_max]
-        self.length_projections = nn.Parameter(torch.empty(num_parts, num_groups, projection_size, max_length))
+        self.shares_with_layers = sharing == "layers"
+        self._lender: tuple[Linformer, ...] = ()  # the first layer, in a tuple: its parameters are not this layer's
+        self.query = Linear(d_model, d_model)
+        self.key = Linear(d_model, d_model, bias=False)
+        self.value = Linear(d_model, d_model, bias=False)
+        self.output = Linear(d_model, d_model)
+        num_parts, num_groups = 1 if sharing in ("key_value", "layers") else 2, num_heads if sharing == "none" else 1
+        shape = num_parts, num_groups, projection_size, max_length
+        self.length_projections = nn.Parameter(torch.empty(shape))
         self.reset_parameters()
+
+    def place_above(self, mixers: Sequence[nn.Module]) -> None:
+        """Take the first layer's projections, if the layers share them."""
+        if self.shares_with_layers and mixers and isinstance(mixers[0], Linformer):
+            self._lender = (mixers[0],)
+            self.register_parameter("length_projections", None)
+
+    @property
+    def projections(self) -> Tensor:
+        """E and F [1 or 2, 1 or h, k, N_max], its own or the first layer's."""
+        return self._lender[0].length_projections if self._lender else self.length_projections
 
     def reset_parameters(self) -> None:
         """Xavier's scale, as in the authors' code: a document of the greatest length keeps the size of its keys."""
+        if self._lender:
+            return
         projection_size, max_length = self.length_projections.shape[-2:]
         init.normal_(self.length_projections, std=(2 / (projection_size + max_length)) ** 0.5)
 
@@ -58,7 +76,7 @@ class Linformer(nn.Module):
             raise ValueError(f"{length} source tokens are more than Linformer's max_length={self.max_length}")
         (query,) = split_heads(self.query(hidden_states), 1, self.num_heads)
         real_states = hidden_states * mask[..., None]  # without biases the keys and values of padding are 0
-        projections = self.length_projections[..., :length]
+        projections = self.projections[..., :length]
         key = self._project(self.key, projections[0], real_states)
         value = self._project(self.value, projections[-1], real_states)
         mixed = F.scaled_dot_product_attention(query.transpose(1, 2), key, value)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from summarizer.models.linear import Linear
 from summarizer.models.mixers.band import attend_to_band
 from summarizer.models.mixers.full import attend_to_all, split_heads
 from summarizer.models.mixers.options import check_at_least, check_window
@@ -22,11 +23,11 @@ class Longformer(nn.Module):
         self.num_heads = num_heads
         self.reach = window_size // 2
         self.num_global_tokens = num_global_tokens
-        self.query_key_value = nn.Linear(d_model, 3 * d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.query_key_value = Linear(d_model, 3 * d_model)
+        self.output = Linear(d_model, d_model)
         if num_global_tokens:
-            self.global_query = nn.Linear(d_model, d_model)
-            self.global_key_value = nn.Linear(d_model, 2 * d_model)
+            self.global_query = Linear(d_model, d_model)
+            self.global_key_value = Linear(d_model, 2 * d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""

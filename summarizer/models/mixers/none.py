@@ -2,13 +2,15 @@
 
 from torch import Tensor, nn
 
+from summarizer.models.linear import Linear
+
 
 class NoMixing(nn.Module):
     """A linear map of each token by itself, with no word of the others."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
-        self.output = nn.Linear(d_model, d_model)
+        self.output = Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""

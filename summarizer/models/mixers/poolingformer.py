@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from summarizer.models.linear import Linear
 from summarizer.models.mixers.band import attend_to_band
 from summarizer.models.mixers.full import split_heads
 from summarizer.models.mixers.options import check_choice, check_window
@@ -49,11 +50,11 @@ class Poolingformer(nn.Module):
         self.kernel_size = kernel_size
         self.stride = stride
         self.pooling = pooling
-        self.query_key_value = nn.Linear(d_model, 3 * d_model)
-        self.pooled_query = nn.Linear(d_model, d_model)
-        self.pooled_key_value = nn.Linear(d_model, 2 * d_model)
-        self.pooling_weights = nn.Linear(d_model, kernel_size) if pooling == "dynamic" else None
-        self.output = nn.Linear(d_model, d_model)
+        self.query_key_value = Linear(d_model, 3 * d_model)
+        self.pooled_query = Linear(d_model, d_model)
+        self.pooled_key_value = Linear(d_model, 2 * d_model)
+        self.pooling_weights = Linear(d_model, kernel_size) if pooling == "dynamic" else None
+        self.output = Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
