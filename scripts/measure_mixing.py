@@ -20,8 +20,9 @@ def main(
     """Measure the loss with the documents' own global vectors and with others' in their place; print a table."""
     from summarizer.config import load_config
     from summarizer.experiments.mixing_use import measure_mixing_use, mixing_use_table
-    from summarizer.files import write_json
+    from summarizer.files import check_writable, write_json
 
+    check_writable(output)
     write_json(output, measure_mixing_use(load_config(config, overrides), model))
     print(mixing_use_table(output))
 

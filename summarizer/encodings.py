@@ -12,6 +12,7 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")  # never in text, common in other files
+_TO_JAPANESE = re.compile(rb"\x1b\$[@B]")
 _CHUNK = 2**20
 _SAMPLE = 2**16  # bytes of which an encoding is guessed
 
@@ -19,6 +20,11 @@ _SAMPLE = 2**16  # bytes of which an encoding is guessed
 def marked_encoding(content: bytes) -> str | None:
     """The encoding whose byte-order mark `content` starts with."""
     return next((encoding for mark, encoding in _MARKS if content.startswith(mark)), None)
+
+
+def escaped_encoding(content: bytes) -> str | None:
+    """ISO-2022-JP if `content` changes to Japanese by an escape sequence; all its bytes are ASCII, as in UTF-8."""
+    return "iso2022_jp" if _TO_JAPANESE.search(content) and content.isascii() else None
 
 
 def refuse_zeros(content: bytes) -> None:
@@ -56,6 +62,8 @@ def encoding_of_lines(file: IO[bytes]) -> str:
         return marked
     refuse_zeros(chunk)
     while chunk and chunk.isascii():
+        if escaped := escaped_encoding(chunk):
+            return escaped
         chunk = file.read(_CHUNK)
     lines = (chunk + file.read(_CHUNK)).splitlines(keepends=True)
     if len(lines) > 1 and file.read(1):

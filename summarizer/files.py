@@ -86,9 +86,12 @@ def _open_rows(path: Path, newline: str | None = None) -> TextIO:
 
 
 def _lines(file: IO[str]) -> Iterator[str]:
-    """Lines of a file; one longer than MAX_LINE comes as its first MAX_LINE + 1 characters."""
+    """Lines of a file; one longer than MAX_LINE comes as its first MAX_LINE + 1 characters.
+
+    Byte-order marks are dropped, which stand at other lines, too, where files were joined.
+    """
     while line := file.readline(MAX_LINE + 1):
-        yield line
+        yield line.lstrip("\ufeff")
         while len(line) > MAX_LINE and not line.endswith("\n"):
             line = file.readline(MAX_LINE + 1)
 
@@ -133,10 +136,23 @@ def _encoding_of(file: TextIO) -> str:
 def _read_csv(path: Path) -> Iterator[Record]:
     csv.field_size_limit(MAX_LINE)  # a document is longer than the default limit of 128 KiB
     with _open_rows(path, newline="") as lines:
-        reader = csv.DictReader(_lines(lines))
+        at_end = False
+
+        def until_the_end() -> Iterator[str]:
+            nonlocal at_end
+            yield from _lines(lines)
+            at_end = True  # asked for more: within quotes
+
+        reader = csv.DictReader(until_the_end())
+        while reader.fieldnames == []:  # a blank line before the header
+            reader.fieldnames = None
+        if at_end and reader.fieldnames:
+            raise InputError(f"{path}: a quote in the header is never closed")
         for row in reader:
             location = f"{path}:{reader.line_num}"
-            if None in row or None in row.values():
+            if at_end:
+                yield Record(location, {}, "a quote is opened and never closed, and so what follows it is no row")
+            elif None in row or None in row.values():
                 yield Record(location, {}, f"expected {len(reader.fieldnames or [])} fields, as in the header")
             elif not all(map(_is_text, row.values())):
                 yield Record(location, {}, f"not {_encoding_of(lines)} text")

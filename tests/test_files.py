@@ -78,6 +78,35 @@ def test_a_csv_row_of_another_length_is_a_record_with_an_error(tmp_path):
     assert records[2].location == f"{path}:4"
 
 
+def test_a_quote_in_csv_that_is_never_closed_is_an_error_and_not_one_long_cell(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('id,text\n1,"a, b"\n2,"c\n3,d\n4,e\n')
+    first, second = read_records(path)
+    assert first.columns == {"id": "1", "text": "a, b"}
+    assert second.error.startswith("a quote is opened and never closed")
+    path.write_text('id,text\n1,"a\nb"')
+    assert [record.columns["text"] for record in read_records(path)] == ["a\nb"]
+    path.write_text('"id,text\n1,a\n2,b\n')
+    with pytest.raises(InputError, match=r"rows\.csv: a quote in the header is never closed"):
+        list(read_records(path))
+
+
+def test_blank_lines_before_a_csv_header_are_passed_over(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("\n\nid,text\n1,a\n")
+    assert [record.columns for record in read_records(path)] == [{"id": "1", "text": "a"}]
+    path.write_text("\n\n")
+    assert list(read_records(path)) == []
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
+def test_marks_of_files_that_were_joined_are_dropped(tmp_path, name):
+    mark, header = ("\ufeff", "") if name.endswith("jsonl") else ("\ufeff\ufeff", "text\n")
+    row = '{"text": "Grüße"}' if name.endswith("jsonl") else "Grüße"
+    (tmp_path / name).write_text(f"{mark}{header}{row}\n{mark}{row}\n", encoding="utf-8")
+    assert [record.columns for record in read_records(tmp_path / name)] == [{"text": "Grüße"}] * 2
+
+
 def test_a_cell_longer_than_the_csv_modules_limit_is_read(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a\n" + "x" * 200_000 + "\n", encoding="utf-8")
@@ -184,6 +213,8 @@ def test_the_hash_is_sha256(tmp_path):
 ENCODED = {
     "cp1252": "Der Fluß stieg über die Brücke – „nie zuvor“ gesehen, sagte die Bürgermeisterin {}.",
     "shift_jis": "港の会議は春に開かれ、新しい計画に{}回投票した。漁師たちは網を直す時間を求めた。",
+    "iso2022_jp": "港の会議は春に開かれ、新しい計画に{}回投票した。漁師たちは網を直す時間を求めた。",
+    "euc_jp": "港の会議は春に開かれ、新しい計画に{}回投票した。漁師たちは網を直す時間を求めた。",
     "cp1251": "Совет собрался весной и проголосовал {} раз за новый план гавани. Рыбаки просили времени.",
     "gb18030": "理事会在春天开会，对港口的新计划进行了{}次投票。渔民要求更多时间修补渔网。",
     "utf-16": "Café {} 港",

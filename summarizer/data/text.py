@@ -2,7 +2,7 @@
 
 import re
 
-from summarizer.encodings import guess_encoding, marked_encoding, refuse_zeros
+from summarizer.encodings import escaped_encoding, guess_encoding, marked_encoding, refuse_zeros
 from summarizer.files import InputError
 
 _LINE_BREAKS = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -22,9 +22,9 @@ def clean_text(text: str) -> str:
 
 
 def decode_text(content: bytes, declared_encoding: str | None = None) -> str:
-    """Text of `content` by its byte-order mark, as UTF-8, as declared, as cp1252, or as detected: the first that fits.
+    """Text of `content` by its byte-order mark or escape sequences, as UTF-8, as declared, as cp1252, or as detected.
 
-    Raises InputError when none does.
+    The first that fits counts; raises InputError when none does.
     """
     if encoding := marked_encoding(content):
         return _decode_marked(content, encoding)
@@ -32,7 +32,7 @@ def decode_text(content: bytes, declared_encoding: str | None = None) -> str:
         refuse_zeros(content)
     except ValueError as error:
         raise InputError(str(error)) from None
-    for encoding in ("utf-8", declared_encoding):
+    for encoding in (escaped_encoding(content), "utf-8", declared_encoding):
         if encoding and (text := _try_decode(content, encoding)) is not None:
             return text
     guessed = guess_encoding(content)

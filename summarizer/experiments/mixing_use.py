@@ -6,6 +6,7 @@ everything else is as it was trained. What the loss rises by is what the mixing 
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -70,7 +71,8 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
         with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=is_bf16):
             return np.array([float(task.summed_loss(model, batch, 0.0)) / num_labels_in(batch) for batch in documents])
 
-    global_vectors = _GlobalVectors(layers)
+    uses = model.config.encoder_layers // len(layers) if model.config.share_encoder_layers else 1
+    global_vectors = _GlobalVectors(layers, uses)
     with global_vectors.exchanged("own"):
         losses(batches[:half])
     as_trained = losses(batches[half:])
@@ -107,19 +109,25 @@ def mixing_use_table(path: Path) -> str:
 
 
 class _GlobalVectors:
-    """The global vectors of all stages of all layers, kept and exchanged; documents come one at a time."""
+    """The global vectors of all stages of all layers, kept and exchanged; documents come one at a time.
 
-    def __init__(self, layers: list[Fastformer]) -> None:
-        self._layers = layers
-        self._seen: dict[tuple[int, int], list[Tensor]] = {}  # by layer and stage, each [1, d]
+    `uses`: how many times each layer works on a document, more than once where the encoder's layers are shared.
+    """
+
+    def __init__(self, layers: list[Fastformer], uses: int = 1) -> None:
+        self._layers, self._uses = layers, uses
+        self._seen: dict[tuple[int, int, int], list[Tensor]] = {}  # by layer, stage and use, each [1, d]
 
     @contextmanager
     def exchanged(self, vectors: Vectors) -> Iterator[None]:
         """Meanwhile the layers get those of the documents seen so far in place of their own, unless these are asked."""
         given = {key: self._mean(seen) if vectors == "mean" else seen[-1] for key, seen in self._seen.items()}
+        calls: Counter[tuple[int, int]] = Counter()
 
         def pool(layer: Fastformer, number: int, *arguments: Any) -> Tensor:
-            key = number, arguments[-1]
+            place = number, arguments[-1]
+            key = *place, calls[place] % self._uses
+            calls[place] += 1
             own = Fastformer._pool(layer, *arguments)
             if vectors == "own":
                 self._seen.setdefault(key, []).append(own)

@@ -27,6 +27,7 @@ from summarizer.inference.summarizer import Summarizer
 from summarizer.training.classification import Classification, accuracy_and_macro_f1
 
 Say = Callable[[str], None]
+_OF_ANOTHER = "{} holds a run of another configuration; give another output folder"
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ def run_all(comparison: Comparison, say: Say) -> list[dict[str, Any]]:
 def _configure(path: Path, comparison: Comparison, seed: int) -> RunConfig:
     overrides = [*comparison.overrides, f"seed={seed}", f"output_dir={comparison.output}", "resume=true"]
     config = load_config(path, overrides)
-    if not config.data.test:
-        raise InputError(f"{path}: data.test is empty; a comparison needs test documents")
+    for split in ("validation", "test"):
+        if not getattr(config.data, split):
+            raise InputError(f"{path}: data.{split} is empty; a comparison needs {split} documents")
     return replace(config, name=f"{path.stem}-seed{seed}")
 
 
@@ -73,9 +75,11 @@ def _result(config: RunConfig, comparison: Comparison, say: Say) -> dict[str, An
     if path.is_file():
         result = json.loads(path.read_text(encoding="utf-8"))
         if result["key"] != key:
-            raise InputError(f"{folder} holds a run of another configuration; give another output folder")
+            raise InputError(_OF_ANOTHER.format(folder))
         say("  finished before")
         return result
+    if any(folder.glob("checkpoints/step-*")) and _key(load_config(folder / "config.yaml")) != key:
+        raise InputError(_OF_ANOTHER.format(folder))  # else its steps under other settings would count as this one's
     _train(config, comparison)
     trained = _training_account(folder)
     model = folder / ("best" if (folder / "best").is_dir() else "last")
@@ -164,7 +168,8 @@ def _test_summarizer(config: RunConfig, model: Path) -> dict[str, Any]:
 
 def _test_classifier(config: RunConfig, model: Path) -> dict[str, Any]:
     """Accuracy and macro-F1 on the test documents."""
-    task = Classification(replace(config, pretrained=str(model), model={}))
+    start = replace(config.training, initial_embeddings=None, initial_trunk=None)  # of the training alone
+    task = Classification(replace(config, pretrained=str(model), model={}, training=start))
     task.prepare("train")  # which names the classes
     data = task.prepare("test")
     trained = task.make_model()

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+from transformers.generation import GenerationMode
 
 from summarizer.models.seq2seq import SummarizerPreTrainedModel
 
@@ -21,12 +22,12 @@ _OF_FIXED_ROWS = (
 
 
 def can_search(model: Any, config: GenerationConfig) -> bool:
-    """Whether `beam_search` does what `config` asks for: no sampling, a cache, and nothing that needs all the rows."""
+    """Whether `beam_search` does what `config` asks for: greedy or plain beams, a cache, and no need of all rows."""
     asked = [getattr(config, name, None) for name in _OF_FIXED_ROWS]
     return (
         isinstance(model, SummarizerPreTrainedModel)
         and config.use_cache is not False
-        and not config.do_sample
+        and config.get_generation_mode() in (GenerationMode.GREEDY_SEARCH, GenerationMode.BEAM_SEARCH)
         and not any(asked)
     )
 
@@ -54,9 +55,12 @@ def beam_search(
     unread = sequences
     while True:
         output = model(decoder_input_ids=unread, encoder_outputs=document, cache=cache, use_cache=True)
-        log_probabilities = logits_processor(sequences, output.logits[:, -1].float().log_softmax(dim=-1))
-        vocabulary = log_probabilities.shape[-1]
-        totals = (log_probabilities.view(len(numbers), num_beams, -1) + scores[..., None]).flatten(1)
+        logits = output.logits[:, -1].float()
+        if num_beams > 1:  # processors that scale scores, as for repetition, get those that transformers gives them
+            logits = logits.log_softmax(dim=-1)
+        processed = logits_processor(sequences, logits).view(len(numbers), num_beams, -1)
+        vocabulary = processed.shape[-1]
+        totals = (processed + scores[..., None] if num_beams > 1 else processed).flatten(1)
         top, index = totals.topk(search.num_candidates)  # [B, C]
         first_rows = torch.arange(0, len(sequences), num_beams, device=index.device)
         parents = first_rows[:, None] + index // vocabulary

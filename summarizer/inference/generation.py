@@ -312,6 +312,7 @@ def _generation_config(model: Any, settings: SummarySettings) -> GenerationConfi
         shortest = config.min_new_tokens or max((config.min_length or 0) - 1, 0)
     config.min_new_tokens = min(shortest, config.max_new_tokens)
     config.max_length = config.min_length = None
+    config.return_dict_in_generate = False  # a model's own file may ask for it; the ids alone are needed
     return config
 
 

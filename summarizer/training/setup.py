@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -20,6 +21,13 @@ from summarizer.inference.limits import source_limit
 from summarizer.inference.settings import SummarySettings
 from summarizer.inference.summarizer import can_be_hub_id, resolve_model
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
+
+_LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, SafetensorError)
+# What a model's weights do not show and its sizes do not tell.
+_OF_TRUNK = (
+    "encoder_layers", "decoder_layers", "decoder_attention_heads", "activation_function", "norm", "positions",
+    "scale_embedding",
+)  # fmt: skip
 
 # How a model of ours with the other head names the encoder's weights. The saved name of tied embeddings is the first.
 OTHER_HEADS: dict[Any, dict[str, str]] = {
@@ -147,7 +155,7 @@ def load_pretrained(auto_class: Any, config: RunConfig, **options: Any) -> tuple
             path, dtype=torch.float32, use_safetensors=True, output_loading_info=True,
             key_mapping=OTHER_HEADS[auto_class] if is_ours else None, **options,
         )  # fmt: skip
-    except (OSError, ValueError, KeyError) as error:
+    except _LOADING_ERRORS as error:
         raise InputError(f"pretrained '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
     finally:
         logging.set_verbosity(verbosity)
@@ -169,7 +177,7 @@ def copy_embeddings(model: Any, name: str) -> None:
     """Take the token embeddings of another model with the same vocabulary, scaled to the spread of the own ones."""
     try:
         donor = AutoModel.from_pretrained(resolve_model(name), use_safetensors=True)
-    except (OSError, ValueError, KeyError) as error:
+    except _LOADING_ERRORS as error:
         raise InputError(f"initial_embeddings '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
     taken, own = donor.get_input_embeddings().weight, model.get_input_embeddings().weight
     if taken.shape != own.shape:
@@ -190,12 +198,17 @@ def copy_trunk(model: Any, name: str) -> None:
         donor, loaded = type(model).from_pretrained(
             path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
         )
-    except (OSError, ValueError, KeyError) as error:
+    except _LOADING_ERRORS as error:
         raise InputError(f"initial_trunk '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
     taken = {key: weight for key, weight in donor.state_dict().items() if ".mixer." not in key}
     own = {key: weight for key, weight in model.state_dict().items() if ".mixer." not in key}
     unlike = {key for key in taken.keys() & own.keys() if taken[key].shape != own[key].shape}
     unlike |= (taken.keys() ^ own.keys()) | set(loaded["missing_keys"]) | set(loaded["unexpected_keys"])
+    has_decoder = any(".decoder." in key for key in own)
+    for option in _OF_TRUNK if has_decoder else [each for each in _OF_TRUNK if not each.startswith("decoder_")]:
+        given, needed = getattr(donor.config, option), getattr(model.config, option)
+        if given != needed:
+            raise InputError(f"initial_trunk '{name}' has {option}={given}, the model {needed}")
     if unlike:
         raise InputError(f"initial_trunk '{name}' and the model differ in more than the mixer: {_some(sorted(unlike))}")
     model.load_state_dict(taken, strict=False)

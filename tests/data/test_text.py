@@ -33,6 +33,7 @@ def test_clean_text_is_encodable_and_stays_as_it_is(text):
         ("utf-32", "Café 中文"),
         ("cp1252", "The patient’s “naïve” café – 5 µg"),
         ("cp1251", "Пациенты получали лечение в течение шести недель. Результаты показали улучшение состояния."),
+        ("iso2022_jp", "The patient: 患者は六週間治療を受けた。"),
         ("shift_jis", "患者は六週間治療を受けた。結果は改善を示した。日本語の文章です。"),
     ],
 )

@@ -1,11 +1,14 @@
 import json
+from dataclasses import replace
 
 import pytest
 
+from summarizer.config import load_config
 from summarizer.experiments.compare import compare
-from summarizer.experiments.runs import Comparison, run_all
+from summarizer.experiments.runs import Comparison, _test_classifier, run_all
 from summarizer.experiments.table import comparison_table, departure, markdown, summarize_runs
 from summarizer.files import InputError
+from summarizer.training.loop import train
 
 
 def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capfd):
@@ -48,11 +51,29 @@ def test_classifiers_are_compared_by_accuracy_and_macro_f1(configs, tmp_path):
     assert 0 <= row["macro_f1"] <= 100
 
 
+def test_an_interrupted_run_does_not_go_on_under_other_settings(configs, tmp_path):
+    output = tmp_path / "out"
+    config = load_config(configs[0], [f"output_dir={output}", "seed=1"])
+    train(replace(config, name="fastformer-seed1", training=replace(config.training, steps=2)))
+    with pytest.raises(InputError, match="fastformer-seed1 holds a run of another configuration"):
+        run_all(Comparison(configs, output), print)
+
+
+def test_a_trained_classifier_is_tested_as_it_is_whatever_it_started_from(configs, tmp_path):
+    config = load_config(configs[0], ["task=classification", f"output_dir={tmp_path}/out", "training.steps=2"])
+    best = train(config) / "best"
+    expected = _test_classifier(config, best)["examples"]
+    for option in ("initial_embeddings", "initial_trunk"):
+        started = replace(config, training=replace(config.training, **{option: "a/folder/that/is/gone"}))
+        assert _test_classifier(started, best)["examples"] == expected
+
+
 def test_what_cannot_be_compared_is_one_line(configs, tmp_path):
     with pytest.raises(InputError, match="name at least two"):
         compare(configs[:1], tmp_path / "out", [], [1], "no_mixing", "")
-    with pytest.raises(InputError, match=r"data.test is empty"):
-        run_all(Comparison(configs, tmp_path / "out", ["data.test=[]"]), print)
+    for split in ("test", "validation"):
+        with pytest.raises(InputError, match=f"data.{split} is empty"):
+            run_all(Comparison(configs, tmp_path / "out", [f"data.{split}=[]"]), print)
     with pytest.raises(
         InputError, match=r"training fastformer-seed1 ended with exit status 1; the same command goes on"
     ):

@@ -71,6 +71,22 @@ def test_exchanged_vectors_are_those_of_the_documents_before():
     torch.testing.assert_close(layer(documents[0], masks[0]), plain[0])
 
 
+def test_a_layer_that_is_used_again_has_vectors_of_its_own_for_each_use():
+    torch.manual_seed(0)
+    layer = Fastformer(8, 2)
+    first, second = (torch.randn(1, length, 8) for length in (5, 9))
+    masks = [torch.ones(1, hidden.shape[1], dtype=torch.bool) for hidden in (first, second)]
+    vectors = _GlobalVectors([layer], uses=2)
+    with vectors.exchanged("own"):
+        once = layer(first, masks[0])
+        twice = layer(once, masks[0])
+    for kind in ("mean", "another's"):  # over one document both are its own
+        with vectors.exchanged(kind):
+            torch.testing.assert_close(layer(first, masks[0]), once)
+            torch.testing.assert_close(layer(once, masks[0]), twice)
+            layer(layer(second, masks[1]), masks[1])
+
+
 def test_a_model_without_fastformer_layers_and_too_few_documents_are_errors(config, configs, tmp_path):
     without = load_config(configs[1])
     with pytest.raises(InputError, match="has no Fastformer layers"):

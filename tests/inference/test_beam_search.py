@@ -13,6 +13,7 @@ LENGTHS = [20, 7, 1, 40, 33]
 OPTIONS = {
     "greedy": {},
     "greedy, varied": {"no_repeat_ngram_size": 1},
+    "greedy, not repeating": {"repetition_penalty": 1.5},
     "beams": {"num_beams": 3, "no_repeat_ngram_size": 2, "early_stopping": False},
     "patient beams": {"num_beams": 3, "no_repeat_ngram_size": 1, "early_stopping": "never", "length_penalty": 2.0},
     "impatient beams": {"num_beams": 4, "early_stopping": True, "length_penalty": -1.0},
@@ -83,6 +84,10 @@ def test_what_needs_all_rows_or_no_cache_is_left_to_transformers(bart):
     assert can(num_beams=4, no_repeat_ngram_size=3)
     for option in (
         {"do_sample": True},
+        {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 0.5},
+        {"num_beams": 2, "force_words_ids": [[5]]},
+        {"penalty_alpha": 0.6, "top_k": 4},
+        {"prompt_lookup_num_tokens": 3},
         {"use_cache": False},
         {"cache_implementation": "static"},
         {"encoder_no_repeat_ngram_size": 2},

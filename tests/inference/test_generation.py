@@ -116,6 +116,13 @@ def test_the_models_own_settings_hold_unless_the_user_gives_others(bart, tokeniz
     assert bart.generation_config.num_beams == 3
 
 
+def test_a_model_that_asks_for_more_than_the_ids_writes_the_same(bart, tokenizer, monkeypatch, documents):
+    expected = generate_summaries(bart, tokenizer, documents[:2])
+    for name in ("return_dict_in_generate", "output_scores"):
+        monkeypatch.setattr(bart.generation_config, name, True)
+    assert generate_summaries(bart, tokenizer, documents[:2]) == expected
+
+
 def test_a_model_with_max_length_or_no_limit_at_all_gets_one(t5, tokenizer, documents):
     model = copy.deepcopy(t5)
     model.generation_config.max_new_tokens = None

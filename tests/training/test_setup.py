@@ -134,6 +134,28 @@ def test_a_trunk_of_other_sizes_or_another_kind_is_an_error(configure, tokenizer
         make_model(configure(f"training.initial_trunk={bart_folder}"), tokenizer)
 
 
+@pytest.mark.parametrize(
+    ("trunk", "own"),
+    [
+        (["model.decoder_attention_heads=2"], "decoder_attention_heads=2, the model 4"),
+        (["model.positions=none"], "positions=none, the model sinusoidal"),
+    ],
+)
+def test_a_trunk_whose_weights_fit_but_mean_another_thing_is_an_error(configure, tokenizer, tmp_path, trunk, own):
+    make_model(configure(*trunk), tokenizer)[0].save_pretrained(tmp_path / "trunk")
+    with pytest.raises(InputError, match=f"has {own}"):
+        make_model(configure(f"training.initial_trunk={tmp_path}/trunk"), tokenizer)
+
+
+@pytest.mark.parametrize("use", ["pretrained", "training.initial_trunk", "training.initial_embeddings"])
+def test_a_model_folder_that_was_half_written_is_an_error_that_names_it(configure, tokenizer, tmp_path, use):
+    make_model(configure(), tokenizer)[0].save_pretrained(tmp_path / "half")
+    weights = tmp_path / "half" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    with pytest.raises(InputError, match=f"{use.removeprefix('training.')} '.*half' cannot be loaded: "):
+        make_model(configure(f"{use}={tmp_path}/half", name="pretrained" if use == "pretrained" else "base"), tokenizer)
+
+
 def test_documents_longer_than_the_models_positions_are_an_error_with_both_numbers(tokenizer):
     model = tiny_model(positions="learned", max_source_positions=50)
     check_lengths(model, tokenizer, 50)
