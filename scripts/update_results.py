@@ -4,7 +4,7 @@ import re
 from functools import partial
 from pathlib import Path
 
-from summarizer.experiments.mixing_use import mixing_use_table
+from summarizer.experiments.mixing_use import mixing_use_table, mixing_uses_table
 from summarizer.experiments.table import comparison_table
 from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
 from summarizer.reporting.benchmarks import benchmark_table
@@ -48,6 +48,22 @@ TABLES = {
         f"mixing_use_{name}": partial(mixing_use_table, ROOT / f"results/comparison/mixing_use_{name}.json")
         for name in ("summaries", "sections")
     },
+    "mixing_uses": lambda: mixing_uses_table(
+        {
+            label: ROOT / f"results/comparison/mixing_use/{name}.json"
+            for name, label in (
+                ("summarizer", "summarizer: convolution, copying, two decoder layers"),
+                ("one_decoder_layer", "one decoder layer"),
+                ("no_convolution", "without the convolution"),
+                ("no_copying", "without copying"),
+                ("neither", "without both, as in the paper"),
+                ("news_one_decoder_layer", "one decoder layer, news (CNN/DailyMail)"),
+                ("default_390_steps", "default model (PubMed) after 390 steps"),
+                ("default_700_steps", "… 700 steps"),
+                ("default_1490_steps", "… 1,490 steps"),
+            )
+        }
+    ),
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
 

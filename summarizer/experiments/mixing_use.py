@@ -97,15 +97,26 @@ def mixing_use_table(path: Path) -> str:
     content = json.loads(path.read_text(encoding="utf-8"))
     lines = ["| global vectors of each document | loss, nats (95 %) | loss − as trained |", "|---|---:|---:|"]
     for row in content["rows"]:
-        loss, difference = row["loss"], row["difference"]
+        loss = row["loss"]
         cells = [VECTORS[row["vectors"]], f"{loss['mean']:.3f} ({loss['low']:.3f} – {loss['high']:.3f})"]
-        cells.append(
-            f"{difference['mean']:+.4f} ({difference['low']:+.4f} – {difference['high']:+.4f})"
-            if row["vectors"] != "own"
-            else ""
-        )
+        cells.append("" if row["vectors"] == "own" else _signed(row["difference"]))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", f"{content['num_documents']} documents."])
+
+
+def mixing_uses_table(files: dict[str, Path]) -> str:
+    """One line for each result file, by what it is called: the loss, and what the mean vectors add to it."""
+    lines = ["| model | documents | loss, nats | with the mean vectors |", "|---|---:|---:|---:|"]
+    for label, path in files.items():
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows = {row["vectors"]: row for row in content["rows"]}
+        loss, difference = rows["own"]["loss"]["mean"], _signed(rows["mean"]["difference"])
+        lines.append(f"| {label} | {content['num_documents']} | {loss:.3f} | {difference} |")
+    return "\n".join(lines)
+
+
+def _signed(interval: dict[str, float]) -> str:
+    return f"{interval['mean']:+.4f} ({interval['low']:+.4f} – {interval['high']:+.4f})"
 
 
 class _GlobalVectors:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
-from transformers.generation import GenerationMode
+from transformers.generation.configuration_utils import GenerationMode
 
 from summarizer.models.seq2seq import SummarizerPreTrainedModel
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from summarizer.config import load_config
-from summarizer.experiments.mixing_use import _GlobalVectors, measure_mixing_use, mixing_use_table
+from summarizer.experiments.mixing_use import _GlobalVectors, measure_mixing_use, mixing_use_table, mixing_uses_table
 from summarizer.files import InputError, write_json
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.training.classification import Classification
@@ -44,6 +44,9 @@ def test_losses_are_measured_with_own_mean_and_other_vectors(configs, tmp_path, 
     table = mixing_use_table(tmp_path / "use.json")
     assert "| its own, as trained |" in table
     assert table.endswith("5 documents.")
+    *_, line = mixing_uses_table({"A model": tmp_path / "use.json"}).splitlines()
+    difference = mean["difference"]
+    assert line.startswith(f"| A model | 5 | {own['loss']['mean']:.3f} | {difference['mean']:+.4f} (")
 
 
 def test_a_run_that_began_from_other_models_is_measured_as_it_became(config, configs, tmp_path):
