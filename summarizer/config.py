@@ -164,6 +164,10 @@ class RunConfig:
             raise InputError(
                 "training.initial_trunk is for a new model, and 'pretrained' names a trained one; give one of them"
             )
+        if training.initial_embeddings and training.initial_trunk:
+            raise InputError(
+                "training.initial_trunk lends the embeddings, too; give it or training.initial_embeddings, not both"
+            )
         of_validation = training.best_metric != "loss", training.early_stopping_patience, training.average_best
         if not self.data.validation and any(of_validation):
             raise InputError(

@@ -45,6 +45,8 @@ def write(tmp_path):
         ("model: [1]", "model: expected keys and values"),
         ("data: {train: pairs.jsonl}", "data.train: expected a list"),
         ("name: ${nowhere}", "name: .*nowhere"),
+        ("pretrained: a\ntraining: {initial_trunk: b}", "initial_trunk is for a new model"),
+        ("training: {initial_embeddings: a, initial_trunk: b}", "give it or training.initial_embeddings, not both"),
         ("- 1", "expected keys and values at the top level"),
         ("seed: [1", "not valid YAML"),
         ("seed: 1\nseed: 2", "duplicate key seed"),

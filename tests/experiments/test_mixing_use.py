@@ -49,9 +49,10 @@ def test_losses_are_measured_with_own_mean_and_other_vectors(configs, tmp_path, 
     assert line.startswith(f"| A model | 5 | {own['loss']['mean']:.3f} | {difference['mean']:+.4f} (")
 
 
-def test_a_run_that_began_from_other_models_is_measured_as_it_became(config, configs, tmp_path):
+@pytest.mark.parametrize("key", ["initial_trunk", "initial_embeddings"])
+def test_a_run_that_began_from_another_model_is_measured_as_it_became(key, config, configs, tmp_path):
     model = saved(config, tmp_path / "model")
-    of_run = load_config(configs[0], [f"training.{key}={model}" for key in ("initial_trunk", "initial_embeddings")])
+    of_run = load_config(configs[0], [f"training.{key}={model}"])
     assert measure_mixing_use(of_run, model)["rows"] == measure_mixing_use(config, model)["rows"]
 
 
