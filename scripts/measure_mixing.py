@@ -17,7 +17,10 @@ def main(
     output: Annotated[Path, typer.Option("-o", "--output", help="The JSON file to write.")],
     overrides: Annotated[list[str] | None, typer.Argument(metavar="[key=value …]", help="Over the file.")] = None,
 ) -> None:
-    """Measure the loss with the documents' own global vectors and with others' in their place; print a table."""
+    """Measure the loss with the documents' own global vectors and with others' in their place; print a table.
+
+    The first half of the validation documents gives the means over others, the second half the losses.
+    """
     from summarizer.config import load_config
     from summarizer.experiments.mixing_use import measure_mixing_use, mixing_use_table
     from summarizer.files import check_writable, write_json

@@ -42,30 +42,46 @@ TABLES = {
     },
     **{
         f"comparison_{name}": partial(comparison_table, ROOT / f"results/comparison/{name}.json")
-        for name in ("sections_ablation", "pubmed_minutes", "pubmed_steps")
+        for name in ("sections_ablation", "sections_encoders", "sections_minutes", "pubmed_minutes", "pubmed_steps")
     },
     **{
         f"mixing_use_{name}": partial(mixing_use_table, ROOT / f"results/comparison/mixing_use_{name}.json")
         for name in ("summaries", "sections")
     },
-    "mixing_uses": lambda: mixing_uses_table(
+    "mixing_use_settings": lambda: _mixing_uses(
         {
-            label: ROOT / f"results/comparison/mixing_use/{name}.json"
-            for name, label in (
-                ("summarizer", "summarizer: convolution, copying, two decoder layers"),
-                ("one_decoder_layer", "one decoder layer"),
-                ("no_convolution", "without the convolution"),
-                ("no_copying", "without copying"),
-                ("neither", "without both, as in the paper"),
-                ("news_one_decoder_layer", "one decoder layer, news (CNN/DailyMail)"),
-                ("default_390_steps", "default model (PubMed) after 390 steps"),
-                ("default_700_steps", "… 700 steps"),
-                ("default_1490_steps", "… 1,490 steps"),
-            )
+            "summarizer": "convolution, copying, two decoder layers",
+            "add_with_copying": "adding the global vectors in place of the product",
+            "one_decoder_layer": "one decoder layer",
+            "news_one_decoder_layer": "one decoder layer, news",
+            "news": "news (CNN/DailyMail)",
+            "no_convolution": "without the convolution",
+            "no_copying": "without copying",
+            "neither": "without both, as in the paper",
+            "neither_900_steps": "the same, 900 steps",
+            "neither_200_steps_from_trunk": "the same, 200 steps after 900 without mixing",
+            "default_390_steps": "default model after 390 steps",
+            "default_700_steps": "default model, 700 steps",
+            "default_1490_steps": "default model, 1,490 steps",
+        }
+    ),
+    "mixing_use_ablation": lambda: _mixing_uses(
+        {
+            "neither": "base",
+            **{
+                path.stem: path.stem
+                for path in sorted((ROOT / "results/comparison/mixing_use/ablation").glob("*.json"))
+            },
         }
     ),
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
 }
+
+
+def _mixing_uses(labels: dict[str, str]) -> str:
+    folder = ROOT / "results/comparison/mixing_use"
+    found = {path.stem: path for path in folder.rglob("*.json")}
+    return mixing_uses_table({label: found[name] for name, label in labels.items()})
 
 
 def updated(text: str) -> str:

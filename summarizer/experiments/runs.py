@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-from summarizer.config import RunConfig, load_config, to_yaml
+from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
 from summarizer.data.documents import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, examples_path
 from summarizer.files import InputError, write_json, write_whole
@@ -51,7 +51,12 @@ def run_all(comparison: Comparison, say: Say) -> list[dict[str, Any]]:
     ]  # every configuration once before the next seed
     names = [run.name for run in runs]
     if len(set(names)) < len(names):
-        raise InputError(f"two configurations have the name of one run: {', '.join(sorted(names))}")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(f"two configurations have the name of one run: {', '.join(twice)}")
+    for run in runs[1 : len(comparison.configs)]:
+        for changed in changed_keys(runs[0], run):
+            if not changed.startswith("model."):
+                say(f"note: {run.name} differs from {runs[0].name} not in the model alone: {changed}")
     results = []
     for number, run in enumerate(runs, start=1):
         say(f"{number} of {len(runs)}: {run.name}")

@@ -11,6 +11,15 @@ from summarizer.files import InputError
 from summarizer.training.loop import train
 
 
+def test_what_differs_besides_the_model_is_said(configs, tmp_path, capfd):
+    other = tmp_path / "other.yaml"
+    other.write_text(f"base: {configs[1]}\ndata: {{max_source_tokens: 7}}\n", encoding="utf-8")
+    with pytest.raises(InputError):
+        compare([configs[0], other], tmp_path / "out", ["data.train=[nowhere.jsonl]"], [1, 2], "no_mixing", "")
+    note = "other-seed1 differs from fastformer-seed1 not in the model alone: data.max_source_tokens"
+    assert capfd.readouterr().err.count(note) == 1
+
+
 def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capfd):
     output = tmp_path / "out"
     table = compare(configs, output, [], [1, 2], "no_mixing", "")
@@ -36,6 +45,7 @@ def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capf
     assert compare(configs, output, [], [1, 2], "no_mixing", "").splitlines()[:2] == table.splitlines()[:2]
     said = capfd.readouterr().err
     assert said.count("finished before") == 3
+    assert "not in the model alone" not in said
     assert "nothing is left to do" in said
     assert (output / "fastformer-seed1/last/model.safetensors").stat().st_mtime_ns == written
     with pytest.raises(InputError, match="fastformer-seed1 holds a run of another configuration"):

@@ -1,6 +1,7 @@
 """Token mixings of the encoder: forward(hidden_states [B, N, d], mask [B, N] bool, True = real token) → [B, N, d]."""
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Protocol, runtime_checkable
 
 from torch import nn
@@ -64,7 +65,9 @@ def make_mixer(
     try:
         mixer = MIXERS[name](d_model, num_heads, **{**PRESETS[preset].get(name, {}), **options})
     except TypeError as error:
-        raise ValueError(f"mixer_options of '{name}': {error}") from error
+        choices = [option for option in signature(MIXERS[name]).parameters if option not in ("d_model", "num_heads")]
+        choices.append("preset")
+        raise ValueError(f"mixer_options of '{name}': {error}; choose from {', '.join(choices)}") from error
     if isinstance(mixer, PlacedMixer):
         mixer.place_above(below)
     return mixer
