@@ -48,6 +48,17 @@ TABLES = {
         f"mixing_use_{name}": partial(mixing_use_table, ROOT / f"results/comparison/mixing_use_{name}.json")
         for name in ("summaries", "sections")
     },
+    "control": lambda: loss_table(
+        ROOT / "results/comparison/control",
+        {
+            "copying_product": "convolution, copying; product",
+            "copying_add": "convolution, copying; adding",
+            "plain_fastformer": "neither; product",
+            "plain_add": "neither; adding",
+            "plain_no_mixing": "neither; no mixing: the control",
+        },
+        digits=3,
+    ),
     "mixing_use_settings": lambda: _mixing_uses(
         {
             "summarizer": "convolution, copying, two decoder layers",

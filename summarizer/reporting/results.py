@@ -71,7 +71,9 @@ def evaluation_table(folder: Path) -> str:
     return "\n".join(["| | |", "|---|---|", *(f"| {what} | {found} |" for what, found in rows)])
 
 
-def loss_table(folder: Path, names: dict[str, str], key: str = "validation_loss", every: int = 1) -> str:
+def loss_table(
+    folder: Path, names: dict[str, str], key: str = "validation_loss", every: int = 1, digits: int = 2
+) -> str:
     """Losses by step of the runs whose metrics are folder/NAME.jsonl, each row named as `names` says.
 
     `key` is "validation_loss" or "loss", that of training; only steps that `every` divides are shown.
@@ -88,7 +90,10 @@ def loss_table(folder: Path, names: dict[str, str], key: str = "validation_loss"
         [
             f"| {kind} loss after | {' | '.join(f'{step:,} steps' for step in steps)} |",
             f"|---{'|---:' * len(steps)}|",
-            *(f"| {name} | {' | '.join(f'{by_step[s]:.2f}' for s in steps)} |" for name, by_step in losses.items()),
+            *(
+                f"| {name} | {' | '.join(f'{by_step[s]:.{digits}f}' for s in steps)} |"
+                for name, by_step in losses.items()
+            ),
         ]
     )
 
