@@ -176,7 +176,9 @@ def test_closing_it_in_the_midst_of_a_document_ends_at_once(folder):
 
 
 def command(*arguments):
-    code = "from summarizer.cli import main; main()"
+    # Whatever runs in a shell's background ignores SIGINT, and so do its children.
+    handle = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{handle}; from summarizer.cli import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, "summarize", *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
