@@ -1,7 +1,7 @@
 """What a run is told: frozen data classes, a YAML file over their defaults, `key=value` over both. No torch here."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -176,6 +176,12 @@ class RunConfig:
         of_classes = training.best_metric in ("accuracy", "macro_f1")
         if training.best_metric != "loss" and of_classes != (self.task == "classification"):
             raise InputError(f"training.best_metric={training.best_metric} is not measured with task={self.task}")
+
+
+def of_trained_model(config: RunConfig, model: str) -> RunConfig:
+    """The run's task and data with a trained model in the place of what its training began from."""
+    start = replace(config.training, initial_embeddings=None, initial_trunk=None)
+    return replace(config, pretrained=model, model={}, training=start)
 
 
 def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from summarizer import __version__
 from summarizer.benchmarks.machine import describe_machine
-from summarizer.config import RunConfig
+from summarizer.config import RunConfig, of_trained_model
 from summarizer.data.batching import collate, num_labels_in
 from summarizer.experiments.table import intervals
 from summarizer.files import InputError
@@ -42,14 +42,8 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     The first half of the documents gives the means, the second half the losses: per target token or, of a
     classifier, per document. Raises InputError for a model without Fastformer layers and for fewer than four documents.
     """
-    trained = replace(
-        config,
-        pretrained=model_name,
-        model={},
-        data=replace(config.data, tokenizer=None),
-        training=replace(config.training, initial_trunk=None, initial_embeddings=None),  # what it began from
-    )
-    task = TASKS[config.task](trained)
+    trained = of_trained_model(config, model_name)
+    task = TASKS[config.task](replace(trained, data=replace(config.data, tokenizer=None)))
     if config.task == "classification":
         task.prepare("train")  # which names the classes
     data = task.prepare("validation")

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
+from summarizer.config import RunConfig, changed_keys, load_config, of_trained_model, to_yaml
 from summarizer.data.documents import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, examples_path
 from summarizer.files import InputError, write_json, write_whole
@@ -173,8 +173,7 @@ def _test_summarizer(config: RunConfig, model: Path) -> dict[str, Any]:
 
 def _test_classifier(config: RunConfig, model: Path) -> dict[str, Any]:
     """Accuracy and macro-F1 on the test documents."""
-    start = replace(config.training, initial_embeddings=None, initial_trunk=None)  # of the training alone
-    task = Classification(replace(config, pretrained=str(model), model={}, training=start))
+    task = Classification(of_trained_model(config, str(model)))
     task.prepare("train")  # which names the classes
     data = task.prepare("test")
     trained = task.make_model()
