@@ -48,8 +48,8 @@ def main(
                 for part, (label, text) in enumerate(sections(pair.document, shortest)):
                     file.write(json.dumps({"id": f"{pair.id}-{part}", "text": text, "label": label}) + "\n")
                     rows += 1
-        if not rows:
-            raise InputError(f"{corpus}: no {split} article has a section under {', '.join(HEADINGS)}")
+            if not rows:
+                raise InputError(f"{corpus}: no {split} article has a section under {', '.join(HEADINGS)}")
         print(f"{split}: {rows:,} sections of {limit:,} articles at most")
 
 

@@ -190,7 +190,8 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
     if name != "auto":
         return getattr(torch, name)
     if device.type == "cpu":
-        fast = bool(getattr(torch.cpu, "get_capabilities", dict)().get("amx_bf16"))
+        can = getattr(torch.cpu, "get_capabilities", dict)()
+        fast = bool(can.get("amx_bf16") or can.get("avx512_bf16"))
     else:
         fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     return torch.bfloat16 if fast else torch.float32

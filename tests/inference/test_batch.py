@@ -240,8 +240,8 @@ def test_the_default_model_is_the_packaged_one_or_clearly_missing(tmp_path, monk
 
 def test_auto_takes_bfloat16_only_where_it_is_fast(monkeypatch):
     cpu = choose_device("cpu")
-    for fast, dtype in ((True, torch.bfloat16), (False, torch.float32)):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda fast=fast: {"amx_bf16": fast}, raising=False)
+    for feature, dtype in (("amx_bf16", torch.bfloat16), ("avx512_bf16", torch.bfloat16), ("avx512_f", torch.float32)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda feature=feature: {feature: True}, raising=False)
         assert choose_dtype("auto", cpu) == dtype
     assert choose_dtype("float16", cpu) == torch.float16
     assert choose_device("auto").type in ("cpu", "cuda", "mps", "xpu")

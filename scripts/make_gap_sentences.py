@@ -1,0 +1,127 @@
+"""Pairs to pretrain a summarizer on, of documents alone: their most central sentences, taken out of them, as JSONL.
+
+Gap sentences as in PEGASUS (Zhang et al. 2020, its variant Ind-Orig): each sentence is scored by its ROUGE-1 F-measure
+against the rest of its document, and the best ones are the summary. Unlike there nothing marks where they stood.
+"""
+
+import json
+from collections import Counter
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from summarizer.evaluation.baselines import is_heading
+from summarizer.evaluation.rouge import make_score
+from summarizer.evaluation.tokenizers import make_tokenizer
+from summarizer.files import InputError, write_whole
+from summarizer.inference.reading import ReadingOptions, count_documents, documents_of
+from summarizer.inference.sources import find_inputs
+from summarizer.progress import WorkProgress
+from summarizer.sentences import split_sentences
+
+MIN_SENTENCES = 4  # fewer leave too little to read
+VALIDATION_EVERY = 20  # documents, of which the first is for validation
+MAX_REASONS = 5  # said of documents that are left out
+
+
+def gap_sentences(document: str, share: float, max_words: int, words_read: int | None = None) -> tuple[str, str] | None:
+    """(what is left of the document, its gap sentences by line, in its order), or None for one of too few sentences.
+
+    A `share` of its sentences, one at least, is taken out: those most like the rest, headings never, and of the ranked
+    ones those are left in that would bring the summary past `max_words`. Of the document only the sentences within its
+    first `words_read` words are read.
+    """
+    lines = [[line] if is_heading(line) else split_sentences(line) for line in document.split("\n")]
+    if words_read is not None:
+        lines = _within(lines, words_read)
+    places = [
+        (row, column) for row, line in enumerate(lines) if not is_heading("".join(line)) for column in range(len(line))
+    ]
+    if len(places) < MIN_SENTENCES:
+        return None
+    tokenizer = make_tokenizer()
+    counts = {(row, column): Counter(tokenizer.tokenize(lines[row][column])) for row, column in places}
+    whole: Counter[str] = Counter()
+    for own in counts.values():
+        whole.update(own)
+    num_tokens = whole.total()
+
+    def centrality(place: tuple[int, int]) -> float:
+        own = counts[place]
+        hits = sum(min(count, whole[token] - count) for token, count in own.items())
+        return make_score(hits, own.total(), num_tokens - own.total()).fmeasure
+
+    taken: set[tuple[int, int]] = set()
+    words = 0
+    for row, column in sorted(places, key=centrality, reverse=True):
+        length = len(lines[row][column].split())
+        if words + length <= max_words:
+            taken.add((row, column))
+            words += length
+        if len(taken) >= max(1, round(share * len(places))):
+            break
+    left = [
+        " ".join(sentence for column, sentence in enumerate(line) if (row, column) not in taken)
+        for row, line in enumerate(lines)
+    ]
+    summary = "\n".join(lines[row][column] for row, column in sorted(taken))
+    return ("\n".join(line for line in left if line), summary) if taken else None
+
+
+def _within(lines: list[list[str]], limit: int) -> list[list[str]]:
+    """The sentences, by line, up to the last whole one within `limit` words."""
+    words = 0
+    kept: list[list[str]] = []
+    for line in lines:
+        kept.append([])
+        for sentence in line:
+            words += len(sentence.split())
+            if words > limit:
+                return kept
+            kept[-1].append(sentence)
+    return kept
+
+
+def main(
+    inputs: Annotated[list[str], typer.Argument(help="Files, folders and globs, as summarize reads them.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    documents: Annotated[int | None, typer.Option(min=2, help="Read no more documents than so many.")] = None,
+    share: Annotated[float, typer.Option(min=0.01, max=0.9, help="Take out so large a share of the sentences.")] = 0.15,
+    max_words: Annotated[int, typer.Option(min=1, help="At most so many words a summary.")] = 200,
+    words_read: Annotated[
+        int | None, typer.Option(min=1, help="Read no more words of a document, as many as the model will read.")
+    ] = None,
+) -> None:
+    """Write train.jsonl and validation.jsonl (one document in twenty) with the columns id, document and summary."""
+    found, options = find_inputs(inputs, output), ReadingOptions()
+    every = (document for file in found.files for document in documents_of(file, options))
+    pairs = left_out = 0
+    with ExitStack() as stack:
+        splits = [stack.enter_context(write_whole(output / f"{split}.jsonl")) for split in ("train", "validation")]
+        total = documents or count_documents(found)
+        progress = stack.enter_context(WorkProgress("choosing sentences", "documents", total))
+        for document in islice(every, documents):
+            progress.advance()
+            gap = gap_sentences(document.text, share, max_words, words_read)
+            if document.error or not gap:
+                left_out += 1
+                if left_out <= MAX_REASONS:
+                    reason = document.error or f"fewer than {MIN_SENTENCES} sentences, or none short enough"
+                    progress.say(f"{document.path}: {document.id} left out: {reason}")
+                continue
+            row = {"id": document.id, "document": gap[0], "summary": gap[1]}
+            splits[pairs % VALIDATION_EVERY == 0].write(json.dumps(row, ensure_ascii=False) + "\n")
+            pairs += 1
+        if pairs < 2:
+            raise InputError(f"two documents with {MIN_SENTENCES} sentences are needed, one of them for validation")
+    print(f"{pairs:,} pairs, {-(-pairs // VALIDATION_EVERY):,} of them for validation; {left_out:,} documents left out")
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except InputError as error:
+        raise SystemExit(f"make_gap_sentences: {error}") from None
