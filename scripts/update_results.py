@@ -36,7 +36,7 @@ TABLES = {
         name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json")
         for name in (
             *BENCHMARKS,
-            *(f"encoders_{part}" for part in ("backward", "bigbird", "growth", "float32")),
+            *(f"encoders_{part}" for part in ("backward", "bigbird", "growth", "float32", "avx512", "mixers")),
             "generation_batches",
         )
     },
