@@ -144,7 +144,7 @@ def ratios(rows: list[dict[str, Any]], floors: list[dict[str, Any]]) -> list[dic
 
 
 def plot_encoders(path: Path, result: dict[str, Any]) -> None:
-    """Plot time and memory against length, the floor dashed, to a PNG file."""
+    """Plot time and memory by length to a PNG file."""
     dtypes = result["settings"]["dtypes"]
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
     columns = {
