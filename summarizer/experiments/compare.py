@@ -17,14 +17,23 @@ from summarizer.files import InputError, write_json, write_whole
 def compare(
     configs: list[Path], output: Path, overrides: list[str], seeds: list[int], control: str, launcher: str
 ) -> str:
-    """Train and test every configuration, write OUTPUT/comparison.{json,md,png}, and return the table.
+    """Train and test every configuration, and return the table of all.
 
-    The first configuration is the reference of the differences. Raises InputError for what cannot be compared.
+    OUTPUT/comparison.{json,md,png} are written anew after each run, and say of how many. The first configuration is the
+    reference of the differences. Raises InputError for what cannot be compared.
     """
     if len(configs) < 2:
         raise InputError("name at least two configurations")
     comparison = Comparison(configs, output, overrides, seeds, launcher)
-    results = run_all(comparison, lambda line: print(line, file=sys.stderr))
+    table = ""
+    for results in run_all(comparison, lambda line: print(line, file=sys.stderr)):
+        table = _write(results, comparison, control)
+    return table
+
+
+def _write(results: Sequence[dict[str, Any]], comparison: Comparison, control: str) -> str:
+    """Write the table, the figures and the picture of the runs so far; returns the table."""
+    output, num_runs = comparison.output, len(comparison.configs) * len(comparison.seeds)
     reference = results[0]["name"]
     has_control = any(result["name"] == control for result in results)
     rows = summarize_runs(results, reference, control if has_control else None)
@@ -32,8 +41,9 @@ def compare(
     content = {
         "version": __version__,
         "machine": describe_machine(torch.device("cpu" if not torch.cuda.is_available() else "cuda")),
-        "settings": {"reference": reference, "control": control if has_control else None, "seeds": seeds},
-        "overrides": [override for override in overrides if "/" not in override],
+        "settings": {"reference": reference, "control": control if has_control else None, "seeds": comparison.seeds},
+        "overrides": [override for override in comparison.overrides if "/" not in override],
+        "runs": {"finished": len(results), "wanted": num_runs},
         "signature": results[0].get("signature"),
         "num_examples": len(next(iter(results[0]["examples"].values()))),
         "rows": rows,
@@ -44,7 +54,7 @@ def compare(
     }
     write_json(output / "comparison.json", content)
     with write_whole(output / "comparison.md") as file:
-        file.write(table + "\n")
+        file.write(table + "\n" + (f"\n{len(results)} of {num_runs} runs so far.\n" if len(results) < num_runs else ""))
     _plot(results, output / "comparison.png")
     return table
 

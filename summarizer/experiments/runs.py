@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from summarizer.inference.summarizer import Summarizer
 from summarizer.training.classification import Classification, accuracy_and_macro_f1
 
 Say = Callable[[str], None]
-_OF_ANOTHER = "{} holds a run of another configuration; give another output folder"
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ class Comparison:
     launcher: str = ""  # such as "accelerate launch"; empty: this Python
 
 
-def run_all(comparison: Comparison, say: Say) -> list[dict[str, Any]]:
-    """Train and test every configuration with every seed; returns the content of each result.json.
+def run_all(comparison: Comparison, say: Say) -> Iterator[list[dict[str, Any]]]:
+    """Train and test every configuration with every seed; yields all results so far whenever one is new.
 
     Raises InputError when a training run fails or is stopped; the same call goes on.
     """
@@ -57,11 +56,15 @@ def run_all(comparison: Comparison, say: Say) -> list[dict[str, Any]]:
         for changed in changed_keys(runs[0], run):
             if not changed.startswith("model."):
                 say(f"note: {run.name} differs from {runs[0].name} not in the model alone: {changed}")
-    results = []
-    for number, run in enumerate(runs, start=1):
-        say(f"{number} of {len(runs)}: {run.name}")
-        results.append(_result(run, comparison, say))
-    return results
+    finished = {run.name: result for run in runs if (result := _finished_before(run, comparison))}
+    if finished:
+        say(f"{len(finished)} of {len(runs)} runs finished before")
+        yield [finished[name] for name in names if name in finished]
+    for run in runs:
+        if run.name not in finished:
+            say(f"{len(finished) + 1} of {len(runs)}: {run.name}")
+            finished[run.name] = _result(run, comparison)
+            yield [finished[name] for name in names if name in finished]
 
 
 def _configure(path: Path, comparison: Comparison, seed: int) -> RunConfig:
@@ -73,18 +76,24 @@ def _configure(path: Path, comparison: Comparison, seed: int) -> RunConfig:
     return replace(config, name=f"{path.stem}-seed{seed}")
 
 
-def _result(config: RunConfig, comparison: Comparison, say: Say) -> dict[str, Any]:
+def _finished_before(config: RunConfig, comparison: Comparison) -> dict[str, Any] | None:
+    """The result of a finished run. Raises InputError where the folder holds a run of another configuration."""
     folder = comparison.output / config.name
     path = folder / "result.json"
-    key = _key(config)
-    if path.is_file():
-        result = json.loads(path.read_text(encoding="utf-8"))
-        if result["key"] != key:
-            raise InputError(_OF_ANOTHER.format(folder))
-        say("  finished before")
-        return result
-    if any(folder.glob("checkpoints/step-*")) and _key(load_config(folder / "config.yaml")) != key:
-        raise InputError(_OF_ANOTHER.format(folder))  # else its steps under other settings would count as this one's
+    result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if result is not None:
+        begun_with = result["key"]
+    elif any(folder.glob("checkpoints/step-*")):
+        begun_with = _key(load_config(folder / "config.yaml"))
+    else:
+        return None
+    if begun_with != _key(config):  # else its steps under other settings would count as this one's
+        raise InputError(f"{folder} holds a run of another configuration; give another output folder")
+    return result
+
+
+def _result(config: RunConfig, comparison: Comparison) -> dict[str, Any]:
+    folder = comparison.output / config.name
     _train(config, comparison)
     trained = _training_account(folder)
     model = folder / ("best" if (folder / "best").is_dir() else "last")
@@ -92,12 +101,12 @@ def _result(config: RunConfig, comparison: Comparison, say: Say) -> dict[str, An
     result = {
         "name": config.name.rpartition("-seed")[0],
         "seed": config.seed,
-        "key": key,
+        "key": _key(config),
         "config": asdict(config)["model"],
         **trained,
         **tested,
     }
-    write_json(path, result)
+    write_json(folder / "result.json", result)
     return result
 
 

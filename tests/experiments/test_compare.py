@@ -44,12 +44,25 @@ def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capf
     capfd.readouterr()
     assert compare(configs, output, [], [1, 2], "no_mixing", "").splitlines()[:2] == table.splitlines()[:2]
     said = capfd.readouterr().err
-    assert said.count("finished before") == 3
+    assert "3 of 4 runs finished before" in said
     assert "not in the model alone" not in said
     assert "nothing is left to do" in said
     assert (output / "fastformer-seed1/last/model.safetensors").stat().st_mtime_ns == written
     with pytest.raises(InputError, match="fastformer-seed1 holds a run of another configuration"):
         compare(configs, output, ["training.learning_rate=0.5"], [1], "no_mixing", "")
+    assert (output / "comparison.md").read_text(encoding="utf-8").splitlines()[:2] == table.splitlines()[:2]
+
+
+def test_the_table_of_the_runs_so_far_is_there_when_one_fails(configs, tmp_path):
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(f"base: {configs[0]}\nmodel: {{mixer: nothing}}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="training broken-seed1 ended"):
+        compare([configs[0], broken], tmp_path / "out", ["task=classification"], [1], "no_mixing", "")
+    text = (tmp_path / "out/comparison.md").read_text(encoding="utf-8")
+    assert text.splitlines()[2].startswith("| fastformer | ")
+    assert text.endswith("\n\n1 of 2 runs so far.\n")
+    content = json.loads((tmp_path / "out/comparison.json").read_text(encoding="utf-8"))
+    assert content["runs"] == {"finished": 1, "wanted": 2}
 
 
 def test_classifiers_are_compared_by_accuracy_and_macro_f1(configs, tmp_path):
@@ -66,7 +79,7 @@ def test_an_interrupted_run_does_not_go_on_under_other_settings(configs, tmp_pat
     config = load_config(configs[0], [f"output_dir={output}", "seed=1"])
     train(replace(config, name="fastformer-seed1", training=replace(config.training, steps=2)))
     with pytest.raises(InputError, match="fastformer-seed1 holds a run of another configuration"):
-        run_all(Comparison(configs, output), print)
+        list(run_all(Comparison(configs, output), print))
 
 
 def test_a_trained_classifier_is_tested_as_it_is_whatever_it_started_from(configs, tmp_path):
@@ -83,11 +96,11 @@ def test_what_cannot_be_compared_is_one_line(configs, tmp_path):
         compare(configs[:1], tmp_path / "out", [], [1], "no_mixing", "")
     for split in ("test", "validation"):
         with pytest.raises(InputError, match=f"data.{split} is empty"):
-            run_all(Comparison(configs, tmp_path / "out", [f"data.{split}=[]"]), print)
+            list(run_all(Comparison(configs, tmp_path / "out", [f"data.{split}=[]"]), print))
     with pytest.raises(
         InputError, match=r"training fastformer-seed1 ended with exit status 1; the same command goes on"
     ):
-        run_all(Comparison(configs, tmp_path / "out", ["model.mixer=nothing"]), print)
+        list(run_all(Comparison(configs, tmp_path / "out", ["model.mixer=nothing"]), print))
 
 
 def test_a_run_departs_from_the_control_where_its_loss_stays_below():
