@@ -1,5 +1,7 @@
 """What a run starts from: the tokenizer, the model and its generation settings, built from the configuration."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,6 @@ from summarizer.inference.settings import SummarySettings
 from summarizer.inference.summarizer import can_be_hub_id, resolve_model
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
 
-_LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, SafetensorError)
 # What a model's weights do not show and its sizes do not tell.
 _OF_TRUNK = (
     "encoder_layers", "decoder_layers", "decoder_attention_heads", "activation_function", "norm", "positions",
@@ -39,17 +40,23 @@ OTHER_HEADS: dict[Any, dict[str, str]] = {
 }
 
 
+@contextmanager
+def _loading(what: str, reason: str = "") -> Iterator[None]:
+    """Turns what transformers raises when it cannot load something into an InputError that names it."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise InputError(f"{what} cannot be loaded: {reason}{' '.join(str(error).split())}") from error
+
+
 def load_tokenizer(config: RunConfig) -> Any:
     """The tokenizer that the run names: its own, that of the model it starts from, or the default."""
     name = config.data.tokenizer or config.pretrained or "default"
     is_folder = Path(name).is_dir()
     if not is_folder and not can_be_hub_id(name):
         raise InputError(f"data.tokenizer '{name}': no such folder, and no hub id")
-    try:
+    with _loading(f"data.tokenizer '{name}'", "" if is_folder else "no folder here, and from the hub: "):
         return AutoTokenizer.from_pretrained(resolve_model(name) if name == "default" else name)
-    except (OSError, ValueError, KeyError) as error:
-        reason = ("" if is_folder else "no folder here, and from the hub: ") + " ".join(str(error).split())
-        raise InputError(f"data.tokenizer '{name}' cannot be loaded: {reason}") from error
 
 
 def make_model(config: RunConfig, tokenizer: Any) -> tuple[Any, list[str]]:
@@ -150,13 +157,12 @@ def load_pretrained(auto_class: Any, config: RunConfig, **options: Any) -> tuple
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # its table of what was not loaded is a line of ours
     try:
-        is_ours = AutoConfig.from_pretrained(path).model_type == SummarizerConfig.model_type
-        model, loaded = auto_class.from_pretrained(
-            path, dtype=torch.float32, use_safetensors=True, output_loading_info=True,
-            key_mapping=OTHER_HEADS[auto_class] if is_ours else None, **options,
-        )  # fmt: skip
-    except _LOADING_ERRORS as error:
-        raise InputError(f"pretrained '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
+        with _loading(f"pretrained '{name}'"):
+            is_ours = AutoConfig.from_pretrained(path).model_type == SummarizerConfig.model_type
+            model, loaded = auto_class.from_pretrained(
+                path, dtype=torch.float32, use_safetensors=True, output_loading_info=True,
+                key_mapping=OTHER_HEADS[auto_class] if is_ours else None, **options,
+            )  # fmt: skip
     finally:
         logging.set_verbosity(verbosity)
     if is_ours:  # else saving would give the weights their former names again
@@ -175,10 +181,8 @@ def _some(names: list[str]) -> str:
 
 def copy_embeddings(model: Any, name: str) -> None:
     """Take the token embeddings of another model with the same vocabulary, scaled to the spread of the own ones."""
-    try:
+    with _loading(f"initial_embeddings '{name}'"):
         donor = AutoModel.from_pretrained(resolve_model(name), use_safetensors=True)
-    except _LOADING_ERRORS as error:
-        raise InputError(f"initial_embeddings '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
     taken, own = donor.get_input_embeddings().weight, model.get_input_embeddings().weight
     if taken.shape != own.shape:
         raise InputError(f"initial_embeddings '{name}' has shape {tuple(taken.shape)}, the model {tuple(own.shape)}")
@@ -192,14 +196,12 @@ def copy_trunk(model: Any, name: str) -> None:
     Models that start so differ in their mixers alone, and over a trained rest a mixer has something to add at once.
     """
     path = resolve_model(name)
-    try:
+    with _loading(f"initial_trunk '{name}'"):
         if AutoConfig.from_pretrained(path).model_type != model.config.model_type:
             raise ValueError(f"its kind is not '{model.config.model_type}'")
         donor, loaded = type(model).from_pretrained(
             path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
         )
-    except _LOADING_ERRORS as error:
-        raise InputError(f"initial_trunk '{name}' cannot be loaded: {' '.join(str(error).split())}") from error
     taken = {key: weight for key, weight in donor.state_dict().items() if ".mixer." not in key}
     own = {key: weight for key, weight in model.state_dict().items() if ".mixer." not in key}
     unlike = {key for key in taken.keys() & own.keys() if taken[key].shape != own[key].shape}
