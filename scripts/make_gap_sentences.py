@@ -16,7 +16,7 @@ import typer
 from summarizer.evaluation.baselines import is_heading
 from summarizer.evaluation.rouge import make_score
 from summarizer.evaluation.tokenizers import make_tokenizer
-from summarizer.files import InputError, write_whole
+from summarizer.files import InputError, check_writable, remove_asides, write_whole
 from summarizer.inference.reading import ReadingOptions, count_documents, documents_of
 from summarizer.inference.sources import find_inputs
 from summarizer.progress import WorkProgress
@@ -26,81 +26,88 @@ MIN_SENTENCES = 4  # fewer leave too little to read
 VALIDATION_EVERY = 20  # documents, of which the first is for validation
 MAX_REASONS = 5  # said of documents that are left out
 
+Place = tuple[int, int, int]  # the line of a sentence, and where in it the sentence begins and ends
+
 
 def gap_sentences(document: str, share: float, max_words: int, words_read: int | None = None) -> tuple[str, str] | None:
     """(what is left of the document, its gap sentences by line, in its order), or None for one of too few sentences.
 
     A `share` of its sentences, one at least, is taken out: those most like the rest, headings never, and of the ranked
     ones those are left in that would bring the summary past `max_words`. Of the document only the sentences within its
-    first `words_read` words are read.
+    first `words_read` words are read. Where words are not spaced apart, a character counts as one.
     """
-    lines = [[line] if is_heading(line) else split_sentences(line) for line in document.split("\n")]
-    if words_read is not None:
-        lines = _within(lines, words_read)
-    places = [
-        (row, column) for row, line in enumerate(lines) if not is_heading("".join(line)) for column in range(len(line))
-    ]
-    if len(places) < MIN_SENTENCES:
+    lines, sentences = _read(document, words_read)
+    if len(sentences) < MIN_SENTENCES:
         return None
-    tokenizer = make_tokenizer()
-    counts = {(row, column): Counter(tokenizer.tokenize(lines[row][column])) for row, column in places}
     whole: Counter[str] = Counter()
-    for own in counts.values():
-        whole.update(own)
+    for counts in sentences.values():
+        whole.update(counts)
     num_tokens = whole.total()
 
-    def centrality(place: tuple[int, int]) -> float:
-        own = counts[place]
+    def centrality(place: Place) -> float:
+        own = sentences[place]
         hits = sum(min(count, whole[token] - count) for token, count in own.items())
         return make_score(hits, own.total(), num_tokens - own.total()).fmeasure
 
-    taken: set[tuple[int, int]] = set()
+    taken: list[Place] = []
     words = 0
-    for row, column in sorted(places, key=centrality, reverse=True):
-        length = len(lines[row][column].split())
+    for place in sorted(sentences, key=centrality, reverse=True):
+        length = sentences[place].total()
         if words + length <= max_words:
-            taken.add((row, column))
+            taken.append(place)
             words += length
-        if len(taken) >= max(1, round(share * len(places))):
+        if len(taken) >= max(1, round(share * len(sentences))):
             break
-    left = [
-        " ".join(sentence for column, sentence in enumerate(line) if (row, column) not in taken)
-        for row, line in enumerate(lines)
-    ]
-    summary = "\n".join(lines[row][column] for row, column in sorted(taken))
-    return ("\n".join(line for line in left if line), summary) if taken else None
+    taken.sort()
+    summary = "\n".join(lines[row][start:end] for row, start, end in taken)
+    for row, start, end in reversed(taken):
+        lines[row] = " ".join(f"{lines[row][:start]}{lines[row][end:]}".split())
+    return ("\n".join(line for line in lines if line), summary) if taken else None
 
 
-def _within(lines: list[list[str]], limit: int) -> list[list[str]]:
-    """The sentences, by line, up to the last whole one within `limit` words."""
+def _read(document: str, words_read: int | None) -> tuple[list[str], dict[Place, Counter[str]]]:
+    """The lines of the document as far as it is read, and the token counts of each sentence that is no heading."""
+    tokenizer = make_tokenizer("unicode")
+    lines: list[str] = []
+    sentences: dict[Place, Counter[str]] = {}
     words = 0
-    kept: list[list[str]] = []
-    for line in lines:
-        kept.append([])
-        for sentence in line:
-            words += len(sentence.split())
-            if words > limit:
-                return kept
-            kept[-1].append(sentence)
-    return kept
+    for line in document.split("\n"):
+        end = 0
+        for sentence in [] if is_heading(line) else split_sentences(line):
+            counts = Counter(tokenizer.tokenize(sentence))
+            words += counts.total()
+            if words_read is not None and words > words_read:
+                return [*lines, line[:end]], sentences
+            start = line.index(sentence, end)
+            end = start + len(sentence)
+            sentences[len(lines), start, end] = counts
+        lines.append(line)
+    return lines, sentences
 
 
 def main(
     inputs: Annotated[list[str], typer.Argument(help="Files, folders and globs, as summarize reads them.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     documents: Annotated[int | None, typer.Option(min=2, help="Read no more documents than so many.")] = None,
-    share: Annotated[float, typer.Option(min=0.01, max=0.9, help="Take out so large a share of the sentences.")] = 0.15,
+    share: Annotated[float, typer.Option(min=0.01, max=0.5, help="Take out so large a share of the sentences.")] = 0.15,
     max_words: Annotated[int, typer.Option(min=1, help="At most so many words a summary.")] = 200,
     words_read: Annotated[
         int | None, typer.Option(min=1, help="Read no more words of a document, as many as the model will read.")
     ] = None,
+    document_column: Annotated[
+        str | None, typer.Option(help="Of JSONL, CSV and Parquet files; by itself if usual.")
+    ] = None,
 ) -> None:
     """Write train.jsonl and validation.jsonl (one document in twenty) with the columns id, document and summary."""
-    found, options = find_inputs(inputs, output), ReadingOptions()
+    found, options = find_inputs(inputs, output), ReadingOptions(document_column)
+    paths = [output / f"{split}.jsonl" for split in ("train", "validation")]
+    for path in paths:
+        check_writable(path)
+        remove_asides(path)
     every = (document for file in found.files for document in documents_of(file, options))
     pairs = left_out = 0
     with ExitStack() as stack:
-        splits = [stack.enter_context(write_whole(output / f"{split}.jsonl")) for split in ("train", "validation")]
+        splits = [stack.enter_context(write_whole(path)) for path in paths]
         total = documents or count_documents(found)
         progress = stack.enter_context(WorkProgress("choosing sentences", "documents", total))
         for document in islice(every, documents):

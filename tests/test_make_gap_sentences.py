@@ -49,6 +49,14 @@ def test_only_whole_sentences_within_the_words_read_are_read():
     assert sorted(f"{left} {summary}".split()) == sorted("\n".join(LINES[:4]).split())
 
 
+def test_other_scripts_are_read_too():
+    document = "渔网很细。海湾里的细网捕到了很多小鱼。昨天下雨了。海湾禁止使用细网。市长没有来。"
+    left, summary = gap_sentences(document, 0.2, 100)
+    assert summary == "海湾里的细网捕到了很多小鱼。"
+    assert left == document.replace(summary, "")
+    assert gap_sentences(document, 0.2, 3) is None
+
+
 def run(*arguments):
     return subprocess.run(
         [sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=120, check=False

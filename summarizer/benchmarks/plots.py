@@ -50,7 +50,7 @@ def _bars(axis: Axes, systems: Mapping[str, Points], floor: str | None) -> None:
     values = {name: points[0][1] for name, points in systems.items() if points}
     colors = ["0.6" if name == floor else f"C{number}" for number, name in enumerate(values)]
     bars = axis.barh(list(values), list(values.values()), color=colors)
-    axis.bar_label(bars, fmt="{:,.0f}", padding=3)
+    axis.bar_label(bars, [f"{value:,.0f}" if value >= 10 else f"{value:.2g}" for value in values.values()], padding=3)
     axis.invert_yaxis()  # the first on top
     axis.margins(x=0.15)
     axis.xaxis.set_major_formatter(PLAIN_NUMBERS)

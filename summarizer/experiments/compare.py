@@ -1,6 +1,7 @@
 """Configurations → runs → one table, comparison.json, comparison.md and a picture of the validation losses."""
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 from summarizer import __version__
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.experiments.runs import Comparison, run_all
-from summarizer.experiments.table import markdown, summarize_runs
+from summarizer.experiments.table import comparison_table, summarize_runs
 from summarizer.files import InputError, write_json, write_whole
 
 
@@ -32,18 +33,26 @@ def compare(
 
 
 def _write(results: Sequence[dict[str, Any]], comparison: Comparison, control: str) -> str:
-    """Write the table, the figures and the picture of the runs so far; returns the table."""
-    output, num_runs = comparison.output, len(comparison.configs) * len(comparison.seeds)
-    reference = results[0]["name"]
+    """Write the table, the figures and the picture of the runs so far; returns the table.
+
+    Seeds that some configuration still lacks are left out, but for the first: else rows of unlike seeds were compared.
+    """
+    output, num_finished = comparison.output, len(results)
+    num_configs, num_runs = len(comparison.configs), len(comparison.configs) * len(comparison.seeds)
+    by_seed = Counter(result["seed"] for result in results)
+    seeds = [seed for seed in comparison.seeds if by_seed[seed] == num_configs] or [results[0]["seed"]]
+    results = [result for result in results if result["seed"] in seeds]
+    reference = comparison.configs[0].stem
+    if all(result["name"] != reference for result in results):
+        return ""  # nothing yet to compare with
     has_control = any(result["name"] == control for result in results)
     rows = summarize_runs(results, reference, control if has_control else None)
-    table = markdown(rows, reference)
     content = {
         "version": __version__,
         "machine": describe_machine(torch.device("cpu" if not torch.cuda.is_available() else "cuda")),
-        "settings": {"reference": reference, "control": control if has_control else None, "seeds": comparison.seeds},
+        "settings": {"reference": reference, "control": control if has_control else None, "seeds": seeds},
         "overrides": [override for override in comparison.overrides if "/" not in override],
-        "runs": {"finished": len(results), "wanted": num_runs},
+        "runs": {"finished": num_finished, "wanted": num_runs},
         "signature": results[0].get("signature"),
         "num_examples": len(next(iter(results[0]["examples"].values()))),
         "rows": rows,
@@ -53,35 +62,40 @@ def _write(results: Sequence[dict[str, Any]], comparison: Comparison, control: s
         },
     }
     write_json(output / "comparison.json", content)
+    table = comparison_table(output / "comparison.json")
     with write_whole(output / "comparison.md") as file:
-        file.write(table + "\n" + (f"\n{len(results)} of {num_runs} runs so far.\n" if len(results) < num_runs else ""))
+        file.write(table + "\n" + (f"\n{num_finished} of {num_runs} runs so far.\n" if num_finished < num_runs else ""))
     _plot(results, output / "comparison.png")
     return table
 
 
 def _plot(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """Validation losses: the reference in black, the others in as many colours and dashes as it takes."""
+    """Validation losses: the reference in black, the others in as many colours and dashes as it takes; seeds alike."""
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
-    columns = 1 + (len(results) - 1) // 25
+    names = list(dict.fromkeys(result["name"] for result in results))
+    columns = 1 + (len(names) - 1) // 25
     figure = Figure(figsize=(7 + 2.2 * columns, 5), layout="constrained")
     axes = figure.subplots()
     colours = colormaps["tab10"].colors  # type: ignore[attr-defined]  # it is a list of colours
-    reference = results[0]["name"]
-    for number, result in enumerate(results):
+    labelled: set[str] = set()
+    for result in results:
+        name = result["name"]
+        number = names.index(name)
         points = [(line["step"], line["validation_loss"]) for line in result["validation"]]
-        is_reference = result["name"] == reference
+        is_reference = number == 0
         axes.plot(
             *zip(*points, strict=True),
             marker=".",
-            label=f"{result['name']} ({result['seed']})",
+            label=None if name in labelled else name,
             color="black" if is_reference else colours[number % 10],
             linewidth=2.2 if is_reference else 1.2,
             linestyle=("-", "--", ":", "-.")[number // 10 % 4],
         )
+        labelled.add(name)
     axes.set_xlabel("step")
-    axes.set_ylabel("validation loss, nats per label")
+    axes.set_ylabel("validation loss, nats")
     axes.grid(alpha=0.3)
     figure.legend(fontsize="small", ncols=columns, loc="outside right upper")
     with write_whole(path, "wb") as file:

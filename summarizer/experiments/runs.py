@@ -6,6 +6,8 @@ is used again; a run that was interrupted goes on.
 
 import hashlib
 import json
+import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -80,9 +83,11 @@ def _finished_before(config: RunConfig, comparison: Comparison) -> dict[str, Any
     """The result of a finished run. Raises InputError where the folder holds a run of another configuration."""
     folder = comparison.output / config.name
     path = folder / "result.json"
-    result = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    result = _read_result(path) if path.is_file() else None
     if result is not None:
         begun_with = result["key"]
+        if result.get("tested_on", _tested_on(config)) != _tested_on(config):
+            raise InputError(f"{path} is of other test documents; delete it to test that run anew")
     elif any(folder.glob("checkpoints/step-*")):
         begun_with = _key(load_config(folder / "config.yaml"))
     else:
@@ -90,6 +95,21 @@ def _finished_before(config: RunConfig, comparison: Comparison) -> dict[str, Any
     if begun_with != _key(config):  # else its steps under other settings would count as this one's
         raise InputError(f"{folder} holds a run of another configuration; give another output folder")
     return result
+
+
+def _read_result(path: Path) -> dict[str, Any]:
+    try:
+        result = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{path} is damaged; delete it to test that run anew ({error})") from error
+    if not isinstance(result, dict) or not {"name", "seed", "key", "examples"} <= result.keys():
+        raise InputError(f"{path} is no result of a run; delete it to test that run anew")
+    return result
+
+
+def _tested_on(config: RunConfig) -> list[str]:
+    """What identifies the test documents."""
+    return find_pairs(config.data.test, "test", config.data.hub_name).fingerprint()
 
 
 def _result(config: RunConfig, comparison: Comparison) -> dict[str, Any]:
@@ -102,6 +122,7 @@ def _result(config: RunConfig, comparison: Comparison) -> dict[str, Any]:
         "name": config.name.rpartition("-seed")[0],
         "seed": config.seed,
         "key": _key(config),
+        "tested_on": _tested_on(config),
         "config": asdict(config)["model"],
         **trained,
         **tested,
@@ -120,9 +141,33 @@ def _train(config: RunConfig, comparison: Comparison) -> None:
     with write_whole(path) as file:
         file.write(to_yaml(config))
     command = comparison.launcher.split() or [sys.executable]
-    run = subprocess.run([*command, "-m", "summarizer.cli", "train", str(path)], check=False)
-    if run.returncode:
-        raise InputError(f"training {config.name} ended with exit status {run.returncode}; the same command goes on")
+    status, stopped = _run([*command, "-m", "summarizer.cli", "train", str(path)])
+    if status or stopped:
+        how = "was stopped" if stopped else f"ended with exit status {status}"
+        raise InputError(f"training {config.name} {how}; the same command goes on")
+
+
+def _run(command: list[str]) -> tuple[int, bool]:
+    """Run a command to its end; returns its exit status, and whether it was asked to stop.
+
+    Ctrl-C and SIGTERM are passed on to it and its processes, once, and it is waited for: it has a checkpoint to write.
+    """
+    stops: list[int] = []
+    with subprocess.Popen(command, start_new_session=True) as child:  # so that a terminal's Ctrl-C comes by us alone
+
+        def pass_on(number: int, _: FrameType | None) -> None:
+            stops.append(number)
+            if hasattr(os, "killpg"):
+                os.killpg(child.pid, number)
+            else:
+                child.send_signal(number)
+
+        previous = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            return child.wait(), bool(stops)
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
 
 
 def _training_account(folder: Path) -> dict[str, Any]:

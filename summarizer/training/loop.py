@@ -21,6 +21,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
 from summarizer.data.batching import BatchPlan, load_shares, num_labels_in
+from summarizer.data.documents import find_pairs
 from summarizer.data.preparation import PreparedData
 from summarizer.files import InputError, StoppedError, write_whole
 from summarizer.memory import keep_freed_memory
@@ -160,7 +161,8 @@ class _Run:
 
     def loop(self) -> None:
         """Take steps until the last one, early stopping, or a signal; the newest state is always on disk at the end."""
-        settings, window, stopped, saved = self.settings, StepWindow(), False, -1
+        settings, window, stopped = self.settings, StepWindow(), False
+        saved = self.state.step or None  # the last step with a checkpoint: a run that goes on begins at one
         shares = self._shares(settings.num_workers)
         with self.log, self.stop:
             while self._in_budget() and not self.selection.stops_early(self.state, self.say):
@@ -171,12 +173,15 @@ class _Run:
                 if step % settings.log_every == 0 or is_last:
                     self.log.record(step, {**window.metrics(), **peak_memory(self.accelerator)}, window.shown())
                     window = StepWindow()
-                if step % settings.validate_every == 0 or is_last:
+                validates = step % settings.validate_every == 0 or is_last
+                if validates:
                     self.state = self.selection.validate(self.state, self.log)
                 stopped = taken["stop"] > 0 and not is_last
                 if stopped:
                     break
-                if step % settings.save_every == 0 and not self.state.skipped_in_a_row:  # the weights may be spoilt
+                # A run that has a best model needs a checkpoint, too: without one it could not go on when it is killed.
+                saves = step % settings.save_every == 0 or (validates and saved is None)
+                if saves and not self.state.skipped_in_a_row:  # the weights may be spoilt
                     self._save_checkpoint()
                     saved = step
             if self.state.skipped_in_a_row:
@@ -307,8 +312,14 @@ class _Run:
         self.say(f"step skipped: {what}")
 
     def _test_data(self) -> PreparedData | None:
-        """The test documents, which are only compared with the others: training needs them not."""
+        """The test documents, which are only compared with the others: training needs them not.
+
+        A hub's are not fetched for that where the training documents are one's own.
+        """
+        data = self.config.data
         try:
+            if data.test and find_pairs(data.test, "test").hub_id and not find_pairs(data.train, "train").hub_id:
+                return None
             return self.task.prepare("test")
         except InputError as error:
             if self.accelerator.is_main_process:

@@ -1,11 +1,16 @@
 import json
+import os
+import signal
+import sys
+import threading
+import time
 from dataclasses import replace
 
 import pytest
 
 from summarizer.config import load_config
 from summarizer.experiments.compare import compare
-from summarizer.experiments.runs import Comparison, _test_classifier, run_all
+from summarizer.experiments.runs import Comparison, _run, _test_classifier, run_all
 from summarizer.experiments.table import comparison_table, departure, markdown, summarize_runs
 from summarizer.files import InputError
 from summarizer.training.loop import train
@@ -24,7 +29,8 @@ def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capf
     output = tmp_path / "out"
     table = compare(configs, output, [], [1, 2], "no_mixing", "")
     assert table.splitlines()[0].startswith("| encoder | rouge1 (95 %) | rouge2 (95 %) | rougeL (95 %)")
-    assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == ["| fastformer", "| no_mixing"]
+    assert [line.split(" | ")[0] for line in table.splitlines()[2:4]] == ["| fastformer", "| no_mixing"]
+    assert table.splitlines()[5].startswith("5 test documents, seed 1, 2. ")
     content = json.loads((output / "comparison.json").read_text(encoding="utf-8"))
     first, second = content["rows"]
     assert content["num_examples"] == 5
@@ -36,7 +42,7 @@ def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capf
     assert first["parameters"] != second["parameters"]
     assert len(content["curves"]) == 4
     assert (output / "comparison.md").read_text(encoding="utf-8") == table + "\n"
-    assert comparison_table(output / "comparison.json").startswith(f"{table}\n\n5 test documents, seed 1, 2. ")
+    assert comparison_table(output / "comparison.json") == table
     assert (output / "comparison.png").stat().st_size > 5000
 
     written = (output / "fastformer-seed1/last/model.safetensors").stat().st_mtime_ns
@@ -65,9 +71,60 @@ def test_the_table_of_the_runs_so_far_is_there_when_one_fails(configs, tmp_path)
     assert content["runs"] == {"finished": 1, "wanted": 2}
 
 
+def test_results_of_other_documents_and_damaged_ones_are_named(configs, tmp_path):
+    output = tmp_path / "out"
+    compare(configs, output, ["task=classification"], [1], "no_mixing", "")
+    path = output / "no_mixing-seed1/result.json"
+    test = tmp_path / "test.jsonl"
+    rows = test.read_text(encoding="utf-8")
+    test.write_text("\n".join(rows.splitlines()[1:]), encoding="utf-8")
+    with pytest.raises(InputError, match=r"result\.json is of other test documents"):
+        compare(configs, output, ["task=classification"], [1], "no_mixing", "")
+    test.write_text(rows, encoding="utf-8")
+    for damaged in (path.read_bytes()[:50], b"", b"{}", b"[]"):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"no_mixing-seed1/result\.json is "):
+            compare(configs, output, ["task=classification"], [1], "no_mixing", "")
+
+
+def test_unlike_seeds_are_not_compared(configs, tmp_path):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "no_mixing-seed2").write_text("no folder", encoding="utf-8")  # so that the last run fails
+    with pytest.raises(InputError, match="training no_mixing-seed2 ended"):
+        compare(configs, output, ["task=classification"], [1, 2], "no_mixing", "")
+    content = json.loads((output / "comparison.json").read_text(encoding="utf-8"))
+    assert content["runs"] == {"finished": 3, "wanted": 4}
+    assert [row["seeds"] for row in content["rows"]] == [[1], [1]]
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_is_waited_for(tmp_path, number):
+    """Longer than the quarter of a second after which subprocess.run would kill it."""
+    program = (
+        "import pathlib, signal, sys, time\n"
+        "stop = lambda *_: (time.sleep(1), sys.exit(3))\n"
+        "signal.signal(signal.SIGINT, stop), signal.signal(signal.SIGTERM, stop)\n"
+        "pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
+    )
+    started = tmp_path / "started"
+
+    def stop():
+        while not started.exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    assert _run([sys.executable, "-c", program, str(started)]) == (3, True)
+    thread.join()
+    assert _run([sys.executable, "-c", "raise SystemExit(4)"]) == (4, False)
+
+
 def test_classifiers_are_compared_by_accuracy_and_macro_f1(configs, tmp_path):
     table = compare(configs, tmp_path / "out", ["task=classification"], [1], "no_mixing", "")
-    head, _, first, _ = table.splitlines()
+    head, _, first = table.splitlines()[:3]
     assert head.startswith("| encoder | accuracy (95 %) | macro-F1 |")
     row = json.loads((tmp_path / "out/comparison.json").read_text(encoding="utf-8"))["rows"][0]
     assert first.startswith(f"| fastformer | {row['scores']['accuracy']['mean']:.2f} (")

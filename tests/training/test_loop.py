@@ -141,6 +141,26 @@ def test_a_run_killed_after_a_checkpoint_ends_like_one_never_stopped(finished, c
     assert not list((folder / "checkpoints").glob(".*"))
 
 
+def test_the_first_best_model_comes_with_a_checkpoint_to_go_on_from(configure, monkeypatch):
+    class Killed(BaseException):
+        """Like SIGKILL: nothing is written after it."""
+
+    original = loop.Selection.validate
+
+    def kill_in_the_second(selection, state, log):
+        if state.step == 4:
+            raise Killed
+        return original(selection, state, log)
+
+    settings = ("training.validate_every=2", "training.save_every=100")
+    monkeypatch.setattr(loop.Selection, "validate", kill_in_the_second)
+    with pytest.raises(Killed):
+        train(configure(*settings))
+    monkeypatch.undo()
+    folder = train(configure(*settings, "resume=true"))
+    assert sorted(validations_of(folder)) == [2, 4, 6]
+
+
 def test_a_signal_in_the_last_step_is_no_failure(configure, on_micro_batch):
     on_micro_batch(lambda number, *_: signal.raise_signal(signal.SIGTERM) if number == 1 else None)
     folder = train(configure("training.steps=1", "data.validation=[]"))
@@ -298,6 +318,11 @@ def test_documents_in_two_splits_are_warned_about(configure, tmp_path, capsys):
     assert "warning: 4 validation documents are training documents, too: 1-0, 1-1, 1-2\n" in said
     assert "warning: 2 test documents are training documents, too: 1-0, 1-1\n" in said
     assert "warning: 2 test documents are validation documents, too: 1-0, 1-1\n" in said
+
+
+def test_a_hub_is_not_asked_for_test_documents_to_compare_with_ones_own(configure, capsys):
+    train(configure("data.test=[somebody/somewhere]"), rehearsal="dry-run")
+    assert "test documents" not in capsys.readouterr().err
 
 
 def test_failures_of_validation_summaries_are_said(configure, monkeypatch, capsys):
