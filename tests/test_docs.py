@@ -63,6 +63,7 @@ def workplace(tmp_path):
     folder.mkdir()
     for name in ("configs", "scripts", "samples", "summarizer", "README.md"):
         (folder / name).symlink_to(ROOT / name)
+    (folder / "my_papers").symlink_to(ROOT / "samples/documents")
     corpus = folder / "my_corpus"
     corpus.mkdir()
     for split in ("train", "validation", "test"):

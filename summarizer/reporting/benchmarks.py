@@ -20,10 +20,12 @@ def encoders_table(result: Result) -> list[str]:
     """Times and memory over fastformer's; the times themselves, growth, and the floor."""
     rows, backward = result["rows"], result["settings"]["backward"]
     ratios = {(ratio["encoder"], ratio["dtype"], ratio["length"]): ratio for ratio in result["ratios"]}
+    has_memory = any(row["peak_mb"] for row in rows)
     kinds = ["forward_ms", "forward_backward_ms"] if backward else ["forward_ms"]
     names = ["forward", "forward+backward"] if backward else ["forward"]
-    head = ["encoder", "dtype", "length", *(f"{name}: × fastformer" for name in names), "memory: × fastformer",
-            *(f"{name}, ms" for name in names), "peak, MB"]  # fmt: skip
+    head = ["encoder", "dtype", "length", *(f"{name}: × fastformer" for name in names),
+            *(["memory: × fastformer"] if has_memory else []),
+            *(f"{name}, ms" for name in names), *(["peak, MB"] if has_memory else [])]  # fmt: skip
     floors = [{"encoder": "floor", "peak_mb": None, **row} for row in result["floor"]]
     lines = []
     for row in sorted([*rows, *floors], key=lambda row: (row["dtype"], row["length"], row["forward_ms"])):
@@ -32,7 +34,8 @@ def encoders_table(result: Result) -> list[str]:
             ratio = dict.fromkeys([*kinds, "peak_mb"], 1.0)
         lines.append(
             [row["encoder"], row["dtype"], f"{row['length']:,}", *(_ratio(ratio.get(kind)) for kind in kinds),
-             _ratio(ratio.get("peak_mb")), *(_number(row[kind]) for kind in kinds), _number(row["peak_mb"])]
+             *([_ratio(ratio.get("peak_mb"))] if has_memory else []), *(_number(row[kind]) for kind in kinds),
+             *([_number(row["peak_mb"])] if has_memory else [])]
         )  # fmt: skip
     growth = [
         f"{item['encoder']} {item['dtype']} {item['forward_ms']:.2f}"
@@ -40,8 +43,9 @@ def encoders_table(result: Result) -> list[str]:
         if item["forward_ms"] is not None
     ]
     crossing = [
-        f"{dtype}: " + (f"{length:,} tokens" if length is not None else "none")
+        f"{dtype}: " + (f"{length:,} tokens" if length is not None else "no measured length")
         for dtype, length in result["crossover"].items()
+        if any(row["encoder"] == "full" and row["dtype"] == dtype for row in rows)
     ]
     speeds = ", ".join(
         f"{row['dtype']} {row['length']:,}: {_number(row['gflop'])} GFLOP at {_number(row['gflop_per_second'])} GFLOP/s"
@@ -50,8 +54,8 @@ def encoders_table(result: Result) -> list[str]:
     return [
         *_table(head, lines),
         "",
-        f"Growth, the exponent of forward's time in the length: {'; '.join(growth) or 'one length alone has none'}.",
-        f"From where fastformer is faster than full attention: {'; '.join(crossing)}.",
+        *([f"Growth, the exponent of forward's time in the length: {'; '.join(growth)}."] if growth else []),
+        *([f"Faster than full attention, over these lengths, from: {'; '.join(crossing)}."] if crossing else []),
         f"Floor, its products alone: {speeds}.",
         _machine(result),
     ]
