@@ -119,7 +119,8 @@ def _name_and_path(argument: str) -> tuple[str, Path]:
         return name, Path(path)
     path = Path(argument)
     stem = path.name.removesuffix(".json").removesuffix(".scores")
-    return (path.resolve().parent.name if stem == "scores" else stem), path
+    in_folder = stem == "scores" and path.parent != Path()  # the folder that one is in says nothing of a system
+    return (path.resolve().parent.name if in_folder else stem), path
 
 
 def _read_file(name: str, path: Path) -> ScoredFile:

@@ -11,6 +11,7 @@ from summarizer.evaluation.pairing import Policy
 from summarizer.evaluation.rouge import RougeSettings
 from summarizer.files import InputError
 from summarizer.reporting.comparison import ComparisonOptions, compare_files
+from summarizer.reporting.systems import _name_and_path
 from summarizer.reporting.texts import choose_examples
 from tests.corpus import pair_rows, write_jsonl
 
@@ -221,3 +222,11 @@ def test_the_command_writes_everything_and_prints_a_table_without_torch(scored, 
         "rouge.png",
         "lengths.png",
     } <= written
+
+
+@pytest.mark.parametrize(
+    ("argument", "name"),
+    [("runs/mine/scores.json", "mine"), ("scores.json", "scores"), ("a.scores.json", "a"), ("b=scores.json", "b")],
+)
+def test_a_system_is_called_after_its_file_or_the_folder_of_its_scores(argument, name):
+    assert _name_and_path(argument) == (name, Path(argument.removeprefix("b=")))
