@@ -175,14 +175,16 @@ class _Run:
                     window = StepWindow()
                 validates = step % settings.validate_every == 0 or is_last
                 if validates:
-                    self.state = self.selection.validate(self.state, self.log)
+                    with window.paused():
+                        self.state = self.selection.validate(self.state, self.log)
                 stopped = taken["stop"] > 0 and not is_last
                 if stopped:
                     break
                 # A run that has a best model needs a checkpoint, too: without one it could not go on when it is killed.
                 saves = step % settings.save_every == 0 or (validates and saved is None)
                 if saves and not self.state.skipped_in_a_row:  # the weights may be spoilt
-                    self._save_checkpoint()
+                    with window.paused():
+                        self._save_checkpoint()
                     saved = step
             if self.state.skipped_in_a_row:
                 raise TrainingError(

@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -71,6 +73,13 @@ class StepWindow:
     def add(self, statistics: dict[str, float]) -> None:
         """Take a step's statistics in."""
         self._steps.append(statistics)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Validating and saving meanwhile, whose time is none of the steps'."""
+        began = time.perf_counter()
+        yield
+        self._started += time.perf_counter() - began
 
     def metrics(self) -> dict[str, float]:
         """The mean loss per label of the steps that were taken, speeds, the last learning rate and gradient norm."""
