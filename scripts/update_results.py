@@ -32,6 +32,9 @@ TABLES = {
     "optimizer": lambda: loss_table(
         ROOT / "results/optimizer", {"adamw": "AdamW", "muon": "Muon"}, key="loss", every=20
     ),
+    "learning_rate": lambda: loss_table(
+        ROOT / "results/learning_rate", {rate: f"Muon, {rate}" for rate in ("1.5e-3", "3e-3", "6e-3", "12e-3")}
+    ),
     **{
         name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json")
         for name in (
