@@ -33,7 +33,11 @@ TABLES = {
         ROOT / "results/optimizer", {"adamw": "AdamW", "muon": "Muon"}, key="loss", every=20
     ),
     "learning_rate": lambda: loss_table(
-        ROOT / "results/learning_rate", {rate: f"Muon, {rate}" for rate in ("1.5e-3", "3e-3", "6e-3", "12e-3")}
+        ROOT / "results",
+        {
+            "comparison/control/copying_product": "Muon, 1.5e-3",
+            **{f"learning_rate/{rate}": f"Muon, {rate}" for rate in ("3e-3", "6e-3", "12e-3")},
+        },
     ),
     **{
         name: partial(benchmark_table, name, ROOT / f"results/benchmarks/{name}.json")

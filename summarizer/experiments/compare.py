@@ -79,21 +79,18 @@ def _plot(results: Sequence[dict[str, Any]], path: Path) -> None:
     figure = Figure(figsize=(7 + 2.2 * columns, 5), layout="constrained")
     axes = figure.subplots()
     colours = colormaps["tab10"].colors  # type: ignore[attr-defined]  # it is a list of colours
-    labelled: set[str] = set()
-    for result in results:
-        name = result["name"]
-        number = names.index(name)
-        points = [(line["step"], line["validation_loss"]) for line in result["validation"]]
+    for number, name in enumerate(names):
         is_reference = number == 0
-        axes.plot(
-            *zip(*points, strict=True),
-            marker=".",
-            label=None if name in labelled else name,
-            color="black" if is_reference else colours[number % 10],
-            linewidth=2.2 if is_reference else 1.2,
-            linestyle=("-", "--", ":", "-.")[number // 10 % 4],
-        )
-        labelled.add(name)
+        for seed, result in enumerate(result for result in results if result["name"] == name):
+            points = [(line["step"], line["validation_loss"]) for line in result["validation"]]
+            axes.plot(
+                *zip(*points, strict=True),
+                marker=".",
+                label=name if seed == 0 else None,
+                color="black" if is_reference else colours[number % 10],
+                linewidth=2.2 if is_reference else 1.2,
+                linestyle=("-", "--", ":", "-.")[number // 10 % 4],
+            )
     axes.set_xlabel("step")
     axes.set_ylabel("validation loss, nats")
     axes.grid(alpha=0.3)

@@ -7,7 +7,6 @@ is used again; a run that was interrupted goes on.
 import hashlib
 import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from summarizer.files import InputError, write_json, write_whole
 from summarizer.inference.settings import SummarySettings
 from summarizer.inference.summarizer import Summarizer
 from summarizer.training.classification import Classification, accuracy_and_macro_f1
+from summarizer.training.stopping import StopSignals
 
 Say = Callable[[str], None]
 
@@ -86,7 +86,7 @@ def _finished_before(config: RunConfig, comparison: Comparison) -> dict[str, Any
     result = _read_result(path) if path.is_file() else None
     if result is not None:
         begun_with = result["key"]
-        if result.get("tested_on", _tested_on(config)) != _tested_on(config):
+        if "tested_on" in result and result["tested_on"] != _tested_on(config):
             raise InputError(f"{path} is of other test documents; delete it to test that run anew")
     elif any(folder.glob("checkpoints/step-*")):
         begun_with = _key(load_config(folder / "config.yaml"))
@@ -152,22 +152,26 @@ def _run(command: list[str]) -> tuple[int, bool]:
 
     Ctrl-C and SIGTERM are passed on to it and its processes, once, and it is waited for: it has a checkpoint to write.
     """
-    stops: list[int] = []
     with subprocess.Popen(command, start_new_session=True) as child:  # so that a terminal's Ctrl-C comes by us alone
+        with _PassedOn(child) as stop:
+            status = child.wait()
+        return status, stop.received > 0
 
-        def pass_on(number: int, _: FrameType | None) -> None:
-            stops.append(number)
-            if hasattr(os, "killpg"):
-                os.killpg(child.pid, number)
-            else:
-                child.send_signal(number)
 
-        previous = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            return child.wait(), bool(stops)
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+class _PassedOn(StopSignals):
+    """Stop signals go to a process that leads a group, and to all of the group."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        super().__init__()
+        self._child = child
+
+    def receive(self, number: int, _: FrameType | None) -> None:
+        """Pass it on."""
+        self.received = number
+        if hasattr(os, "killpg"):
+            os.killpg(self._child.pid, number)
+        else:
+            self._child.send_signal(number)
 
 
 def _training_account(folder: Path) -> dict[str, Any]:

@@ -20,22 +20,22 @@ def encoders_table(result: Result) -> list[str]:
     """Times and memory over fastformer's; the times themselves, growth, and the floor."""
     rows, backward = result["rows"], result["settings"]["backward"]
     ratios = {(ratio["encoder"], ratio["dtype"], ratio["length"]): ratio for ratio in result["ratios"]}
-    has_memory = any(row["peak_mb"] for row in rows)
-    kinds = ["forward_ms", "forward_backward_ms"] if backward else ["forward_ms"]
-    names = ["forward", "forward+backward"] if backward else ["forward"]
-    head = ["encoder", "dtype", "length", *(f"{name}: × fastformer" for name in names),
-            *(["memory: × fastformer"] if has_memory else []),
-            *(f"{name}, ms" for name in names), *(["peak, MB"] if has_memory else [])]  # fmt: skip
+    kinds = {
+        "forward_ms": ("forward", "forward, ms"),
+        **({"forward_backward_ms": ("forward+backward", "forward+backward, ms")} if backward else {}),
+        **({"peak_mb": ("memory", "peak, MB")} if any(row["peak_mb"] for row in rows) else {}),
+    }
+    head = ["encoder", "dtype", "length", *(f"{name}: × fastformer" for name, _ in kinds.values()),
+            *(unit for _, unit in kinds.values())]  # fmt: skip
     floors = [{"encoder": "floor", "peak_mb": None, **row} for row in result["floor"]]
     lines = []
     for row in sorted([*rows, *floors], key=lambda row: (row["dtype"], row["length"], row["forward_ms"])):
         ratio = ratios.get((row["encoder"], row["dtype"], row["length"]), {})
         if row["encoder"] == "fastformer":
-            ratio = dict.fromkeys([*kinds, "peak_mb"], 1.0)
+            ratio = dict.fromkeys(kinds, 1.0)
         lines.append(
             [row["encoder"], row["dtype"], f"{row['length']:,}", *(_ratio(ratio.get(kind)) for kind in kinds),
-             *([_ratio(ratio.get("peak_mb"))] if has_memory else []), *(_number(row[kind]) for kind in kinds),
-             *([_number(row["peak_mb"])] if has_memory else [])]
+             *(_number(row[kind]) for kind in kinds)]
         )  # fmt: skip
     growth = [
         f"{item['encoder']} {item['dtype']} {item['forward_ms']:.2f}"

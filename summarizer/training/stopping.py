@@ -13,7 +13,7 @@ class StopSignals:
 
     def __enter__(self) -> "StopSignals":
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._previous[number] = signal.signal(number, self._note)
+            self._previous[number] = signal.signal(number, self.receive)
         return self
 
     def __exit__(
@@ -22,7 +22,8 @@ class StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # pyright: ignore  (what signal.signal gave)
 
-    def _note(self, number: int, _: FrameType | None) -> None:
+    def receive(self, number: int, _: FrameType | None) -> None:
+        """What is done at once when a signal comes."""
         if self.received:
             raise KeyboardInterrupt
         self.received = number
