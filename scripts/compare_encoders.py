@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from summarizer.files import InputError
+from summarizer.errors import InputError
 
 
 def main(
@@ -26,7 +26,7 @@ def main(
     launcher: Annotated[str, typer.Option(help="Such as 'accelerate launch'; by default this Python.")] = "",
 ) -> None:
     """Train each configuration on the same data and budget, test it on the same documents, and print one table."""
-    from summarizer.experiments.compare import compare
+    from summarizer.experiments.study import compare
 
     configs = [Path(argument) for argument in arguments if "=" not in argument]
     overrides = [argument for argument in arguments if "=" in argument]

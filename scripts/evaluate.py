@@ -2,7 +2,7 @@
 
 import sys
 
-from summarizer.cli import main
+from summarizer.cli.app import main
 
 if __name__ == "__main__":
     main(["evaluate", *sys.argv[1:]])

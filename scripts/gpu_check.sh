@@ -15,7 +15,7 @@ if [ "$device" = cpu ]; then
   echo "no GPU: everything runs tiny on the CPU, and its speeds mean nothing"
   sizes=(--d-model 32 --layers 1 --heads 2 --ffn-dim 32 --no-memory) beams=2 lengths=64 steps=2 training=()
 fi
-python "$here/compare_devices.py" "$device" "$output/correctness.json"
+python "$here/proofs/compare_devices.py" "$device" "$output/correctness.json"
 summarizer benchmark encoders --encoders fastformer,full,led,pegasus_x --lengths "$lengths" --dtype bfloat16 --backward \
   --repeats 3 --max-seconds 10 --device "$device" "${sizes[@]}" -o "$output/encoders.json"
 summarizer benchmark generation --lengths "$lengths" --num-beams "$beams" --batch-sizes 1 --new-tokens 16 --repeats 1 \

@@ -13,14 +13,15 @@ from typing import Annotated
 
 import typer
 
+from summarizer.batch.input_documents import ReadingOptions, count_documents, documents_of
+from summarizer.batch.inputs import find_inputs
+from summarizer.errors import InputError
 from summarizer.evaluation.baselines import is_heading
 from summarizer.evaluation.rouge import make_score
-from summarizer.evaluation.tokenizers import make_tokenizer
-from summarizer.files import InputError, check_writable, remove_asides, write_whole
-from summarizer.inference.reading import ReadingOptions, count_documents, documents_of
-from summarizer.inference.sources import find_inputs
+from summarizer.evaluation.rouge_tokens import make_tokenizer
+from summarizer.files import check_writable, remove_asides, write_whole
 from summarizer.progress import WorkProgress
-from summarizer.sentences import split_sentences
+from summarizer.text import split_sentences
 
 MIN_SENTENCES = 4  # fewer leave too little to read
 VALIDATION_EVERY = 20  # documents, of which the first is for validation

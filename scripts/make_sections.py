@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from summarizer.config import DataConfig
-from summarizer.data.documents import ReadReport, find_pairs, read_pairs
-from summarizer.files import InputError, write_whole
+from summarizer.data.pairs import ReadReport, find_pairs, read_pairs
+from summarizer.errors import InputError
+from summarizer.files import write_whole
 
 HEADINGS = ("BACKGROUND", "methods", "RESULTS", "discussion", "CONCLUSIONS")
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from summarizer.files import InputError
+from summarizer.errors import InputError
 
 
 def main(

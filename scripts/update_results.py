@@ -5,10 +5,10 @@ from functools import partial
 from pathlib import Path
 
 from summarizer.experiments.mixing_use import mixing_use_table, mixing_uses_table
-from summarizer.experiments.table import comparison_table
-from summarizer.reporting.benchmarks import TABLES as BENCHMARKS
-from summarizer.reporting.benchmarks import benchmark_table
-from summarizer.reporting.results import evaluation_table, loss_table, profile_table, rouge_table
+from summarizer.experiments.study_table import comparison_table
+from summarizer.reporting.benchmark_tables import TABLES as BENCHMARKS
+from summarizer.reporting.benchmark_tables import benchmark_table
+from summarizer.reporting.result_tables import evaluation_table, loss_table, profile_table, rouge_table
 
 ROOT = Path(__file__).parent.parent
 TABLES = {

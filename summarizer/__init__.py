@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from summarizer.registration import register_with_transformers
 
 if TYPE_CHECKING:
+    from summarizer.generation.summarizer import Summarizer
     from summarizer.models import (
         FastformerSummarizerForConditionalGeneration,
         FastformerSummarizerForSequenceClassification,
@@ -21,6 +22,7 @@ __all__ = [
     "FastformerSummarizerForConditionalGeneration",
     "FastformerSummarizerForSequenceClassification",
     "FastformerSummarizerModel",
+    "Summarizer",
     "SummarizerConfig",
 ]
 
@@ -30,6 +32,10 @@ register_with_transformers()
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'summarizer' has no attribute '{name}'")
+    if name == "Summarizer":
+        from summarizer.generation.summarizer import Summarizer
+
+        return Summarizer
     from summarizer import models
 
     return getattr(models, name)

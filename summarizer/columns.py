@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from summarizer.files import InputError, Record
+from summarizer.errors import InputError
+from summarizer.rows import Row
 
 DOCUMENT_COLUMNS = ("document", "article", "text", "body", "article_text")
 SUMMARY_COLUMNS = ("summary", "abstract", "highlights", "reference", "references", "target", "abstract_text")
@@ -14,15 +15,13 @@ ID_COLUMNS = ("id", "article_id")
 _UNWANTED = re.compile(r"</?S>|[\ud800-\udfff]")
 
 
-def find_column(record: Record, wanted: str | None, usual: tuple[str, ...], setting: str) -> str:
+def find_column(row: Row, wanted: str | None, usual: tuple[str, ...], setting: str) -> str:
     """The column to read: `wanted`, or the first of the `usual` ones. Raises InputError naming those that are there."""
     for name in (wanted,) if wanted else usual:
-        if name in record.columns:
+        if name in row.columns:
             return name
     looked_for = wanted or " or ".join(usual)
-    raise InputError(
-        f"{record.location}: no column {looked_for} (set {setting}); there are: {', '.join(record.columns)}"
-    )
+    raise InputError(f"{row.location}: no column {looked_for} (set {setting}); there are: {', '.join(row.columns)}")
 
 
 def text_of(value: Any) -> str:
@@ -48,17 +47,17 @@ def label_of(value: Any) -> str:
     raise ValueError(f"holds {type(value).__name__}, not a class")
 
 
-def id_of(record: Record) -> str | None:
-    """The record's own id, or None; a whole number is written without a point, however the file holds it."""
-    value = next((value for name in ID_COLUMNS if (value := record.columns.get(name)) not in (None, "")), None)
+def id_of(row: Row) -> str | None:
+    """The row's own id, or None; a whole number is written without a point, however the file holds it."""
+    value = next((value for name in ID_COLUMNS if (value := row.columns.get(name)) not in (None, "")), None)
     if value is None:
         return None
     return encodable(str(int(value) if isinstance(value, float) and value.is_integer() else value))
 
 
-def title_of(record: Record) -> str | None:
-    """The record's column `title` on one line, or None."""
-    value = record.columns.get("title")
+def title_of(row: Row) -> str | None:
+    """The row's column `title` on one line, or None."""
+    value = row.columns.get("title")
     return encodable(" ".join(value.split())) or None if isinstance(value, str) else None
 
 

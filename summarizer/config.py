@@ -8,7 +8,7 @@ from typing import Any, Literal
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from summarizer.files import InputError
+from summarizer.errors import InputError
 
 Split = Literal["train", "validation", "test"]
 

@@ -1,72 +1,24 @@
-"""Files in and out: records of JSONL, CSV and Parquet; writing that appears whole or not at all."""
+"""Files in and out: opening text, and writing that appears whole or not at all."""
 
-import csv
 import glob
 import gzip
 import hashlib
-import io
 import json
 import os
 import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, Any
 
-from summarizer.encodings import encoding_of_lines, marked_encoding
+from summarizer.errors import InputError
+from summarizer.text import marked_encoding
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
-
-RECORD_SUFFIXES = (".jsonl", ".csv", ".parquet")
-MAX_LINE = 2**28  # characters of a row; a packed file can hold one without end
-MAX_UNPACKED_PARQUET = 2**31  # bytes of a .parquet.gz, which is read as a whole
-
-
-class InputError(ValueError):
-    """Something that the user gave cannot be used; the message is one line that says what and where."""
-
-
-class StoppedError(Exception):
-    """The work was stopped from outside and what is done is kept; the message says how to go on."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """One row of a file: its columns, or what is wrong with it (`error`), and where it stands."""
-
-    location: str  # "file.jsonl:17"
-    columns: dict[str, Any]
-    error: str | None = None
-
-
-def record_format(path: Path) -> str | None:
-    """The suffix among RECORD_SUFFIXES that `path` has (also before .gz), or None."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    return suffixes[-1] if suffixes and suffixes[-1] in RECORD_SUFFIXES else None
-
-
-def read_records(path: Path) -> Iterator[Record]:
-    """Stream the rows of a .jsonl, .csv or .parquet file, also of .gz, a bad row as a Record with an error.
-
-    Raises InputError when the file itself cannot be read.
-    """
-    readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".parquet": _read_parquet}
-    file_format = record_format(path)
-    if file_format is None:
-        raise InputError(f"{path}: not a file of records; expected one of {', '.join(RECORD_SUFFIXES)}")
-    try:
-        yield from readers[file_format](path)
-    except InputError:
-        raise
-    except Exception as error:  # pyarrow's, csv's, zlib's and datetime's errors share no base class
-        raise InputError(f"{path}: cannot be read: {error}") from error
 
 
 def open_text(path: Path) -> IO[str]:
@@ -75,111 +27,6 @@ def open_text(path: Path) -> IO[str]:
     with opened(path, "rb") as file:
         encoding = marked_encoding(file.read(4)) or "utf-8"  # type: ignore[arg-type]  # a mode of bytes gives bytes
     return opened(path, "rt", encoding=encoding)  # type: ignore  # text mode gives text
-
-
-def _open_rows(path: Path, newline: str | None = None) -> TextIO:
-    """Open a file of rows in its encoding; bytes outside it become lone surrogates, which spoil their row alone."""
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    with opened(path, "rb") as file:
-        encoding = encoding_of_lines(file)  # type: ignore[arg-type]  # a mode of bytes gives bytes
-    return opened(path, "rt", encoding=encoding, newline=newline, errors="surrogateescape")  # type: ignore  # as above
-
-
-def _lines(file: IO[str]) -> Iterator[str]:
-    """Lines of a file; one longer than MAX_LINE comes as its first MAX_LINE + 1 characters.
-
-    Byte-order marks are dropped, which stand at other lines, too, where files were joined.
-    """
-    while line := file.readline(MAX_LINE + 1):
-        yield line.lstrip("\ufeff")
-        while len(line) > MAX_LINE and not line.endswith("\n"):
-            line = file.readline(MAX_LINE + 1)
-
-
-def _read_jsonl(path: Path) -> Iterator[Record]:
-    with _open_rows(path) as lines:
-        for number, line in enumerate(_lines(lines), start=1):
-            if not line.strip():
-                continue
-            location = f"{path}:{number}"
-            if len(line) > MAX_LINE:
-                yield Record(location, {}, f"longer than a row may be ({MAX_LINE:,} characters)")
-                continue
-            if not _is_text(line):
-                yield Record(location, {}, f"not {_encoding_of(lines)} text")
-                continue
-            try:
-                columns = json.loads(line)
-            except (ValueError, RecursionError) as error:  # broken, a number of thousands of digits, nested too deep
-                yield Record(location, {}, f"broken JSON ({error})")
-                continue
-            if isinstance(columns, dict):
-                yield Record(location, columns)
-            else:
-                yield Record(location, {}, f"expected a JSON object, found {type(columns).__name__}")
-
-
-def _is_text(line: str) -> bool:
-    """Whether `surrogateescape` met no byte outside the encoding; by the codec, since lines are as long as articles."""
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _encoding_of(file: TextIO) -> str:
-    """The name of a text file's encoding, for people."""
-    return file.encoding.upper() if file.encoding.startswith("utf") else file.encoding
-
-
-def _read_csv(path: Path) -> Iterator[Record]:
-    csv.field_size_limit(MAX_LINE)  # a document is longer than the default limit of 128 KiB
-    with _open_rows(path, newline="") as lines:
-        at_end = False
-
-        def until_the_end() -> Iterator[str]:
-            nonlocal at_end
-            yield from _lines(lines)
-            at_end = True  # asked for more: within quotes
-
-        reader = csv.DictReader(until_the_end())
-        while reader.fieldnames == []:  # a blank line before the header
-            reader.fieldnames = None
-        if at_end and reader.fieldnames:
-            raise InputError(f"{path}: a quote in the header is never closed")
-        for row in reader:
-            location = f"{path}:{reader.line_num}"
-            if at_end:
-                yield Record(location, {}, "a quote is opened and never closed, and so what follows it is no row")
-            elif None in row or None in row.values():
-                yield Record(location, {}, f"expected {len(reader.fieldnames or [])} fields, as in the header")
-            elif not all(map(_is_text, row.values())):
-                yield Record(location, {}, f"not {_encoding_of(lines)} text")
-            else:
-                yield Record(location, dict(row))
-
-
-def _read_parquet(path: Path) -> Iterator[Record]:
-    import pyarrow.parquet as pq
-
-    source: Any = path
-    if path.suffix.lower() == ".gz":
-        with gzip.open(path) as packed:
-            source = io.BytesIO(packed.read(MAX_UNPACKED_PARQUET + 1))
-        if source.getbuffer().nbytes > MAX_UNPACKED_PARQUET:
-            raise InputError(f"{path}: unpacks to more than {MAX_UNPACKED_PARQUET >> 30} GiB")
-    with pq.ParquetFile(source) as file:
-        number = 0
-        for batch in file.iter_batches(batch_size=256):
-            for row in range(len(batch)):
-                number += 1
-                try:
-                    (columns,) = batch.slice(row, 1).to_pylist()
-                except Exception as error:  # a date that Python has not, bytes that are no text …
-                    yield Record(f"{path}:{number}", {}, f"cannot be read ({error})")
-                else:
-                    yield Record(f"{path}:{number}", columns)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from summarizer.config import (
     load_config,
     to_yaml,
 )
-from summarizer.files import InputError
+from summarizer.errors import InputError
 
 FOLDER = Path(__file__).parents[1] / "configs"
 CONFIGS = sorted(

@@ -22,8 +22,8 @@ PAGES = [
 # These are what runs the tests, or what a test of its own runs.
 ELSEWHERE = (
     *("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check"),
-    *("python scripts/prove_training_resume.py --kills 25", "python scripts/prove_training_scaling.py"),
-    "bash scripts/prove_two_machines.sh",
+    *("python scripts/proofs/training_resume.py --kills 25", "python scripts/proofs/training_scaling.py"),
+    "bash scripts/proofs/two_machines.sh",
 )
 # Benchmarks are shown at their real size; here they are tiny. Of an option given twice, the last counts.
 SMALL = "--d-model 32 --heads 2 --repeats 1"
@@ -140,7 +140,7 @@ def test_the_page_of_the_configuration_is_that_of_the_data_classes(monkeypatch):
 
 
 def test_the_sample_pairs_are_the_sample_documents_with_their_references():
-    from summarizer.data.readers import read_document
+    from summarizer.documents.read import read_document
 
     references, pairs = (
         [json.loads(line) for line in (ROOT / "samples" / name).read_text(encoding="utf-8").splitlines()]

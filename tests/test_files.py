@@ -10,19 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from summarizer import files
-from summarizer.data.text import decode_text
-from summarizer.files import (
-    InputError,
-    check_writable,
-    hash_of_file,
-    read_records,
-    record_format,
-    remove_asides,
-    remove_asides_below,
-    write_json,
-    write_whole,
-)
+from summarizer import rows
+from summarizer.errors import InputError
+from summarizer.files import check_writable, hash_of_file, remove_asides, remove_asides_below, write_json, write_whole
+from summarizer.rows import read_rows, row_format
+from summarizer.text import decode_text
 
 ROWS = [
     {"id": "a", "text": "One line,\nand “another”."},
@@ -52,7 +44,7 @@ def test_the_same_rows_come_from_every_format(tmp_path, name):
         path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     else:
         write_rows(path)
-    records = list(read_records(path))
+    records = list(read_rows(path))
     assert [record.columns for record in records] == ROWS
     assert all(record.error is None for record in records)
     assert len({record.location for record in records}) == 3
@@ -62,7 +54,7 @@ def test_the_same_rows_come_from_every_format(tmp_path, name):
 def test_a_broken_line_of_json_is_a_record_that_names_file_and_line(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1}\n\n{"a": \n[1]\n{"a": 2}', encoding="utf-8")
-    good, broken, other, last = read_records(path)
+    good, broken, other, last = read_rows(path)
     assert (good.columns, last.columns) == ({"a": 1}, {"a": 2})
     assert broken.location == f"{path}:3"
     assert broken.error is not None
@@ -73,7 +65,7 @@ def test_a_broken_line_of_json_is_a_record_that_names_file_and_line(tmp_path):
 def test_a_csv_row_of_another_length_is_a_record_with_an_error(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,b\n1,2\n1\n1,2,3\n", encoding="utf-8")
-    records = list(read_records(path))
+    records = list(read_rows(path))
     assert [record.error for record in records] == [None, *["expected 2 fields, as in the header"] * 2]
     assert records[2].location == f"{path}:4"
 
@@ -81,22 +73,22 @@ def test_a_csv_row_of_another_length_is_a_record_with_an_error(tmp_path):
 def test_a_quote_in_csv_that_is_never_closed_is_an_error_and_not_one_long_cell(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text('id,text\n1,"a, b"\n2,"c\n3,d\n4,e\n')
-    first, second = read_records(path)
+    first, second = read_rows(path)
     assert first.columns == {"id": "1", "text": "a, b"}
     assert second.error.startswith("a quote is opened and never closed")
     path.write_text('id,text\n1,"a\nb"')
-    assert [record.columns["text"] for record in read_records(path)] == ["a\nb"]
+    assert [record.columns["text"] for record in read_rows(path)] == ["a\nb"]
     path.write_text('"id,text\n1,a\n2,b\n')
     with pytest.raises(InputError, match=r"rows\.csv: a quote in the header is never closed"):
-        list(read_records(path))
+        list(read_rows(path))
 
 
 def test_blank_lines_before_a_csv_header_are_passed_over(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("\n\nid,text\n1,a\n")
-    assert [record.columns for record in read_records(path)] == [{"id": "1", "text": "a"}]
+    assert [record.columns for record in read_rows(path)] == [{"id": "1", "text": "a"}]
     path.write_text("\n\n")
-    assert list(read_records(path)) == []
+    assert list(read_rows(path)) == []
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
@@ -104,13 +96,13 @@ def test_marks_of_files_that_were_joined_are_dropped(tmp_path, name):
     mark, header = ("\ufeff", "") if name.endswith("jsonl") else ("\ufeff\ufeff", "text\n")
     row = '{"text": "Grüße"}' if name.endswith("jsonl") else "Grüße"
     (tmp_path / name).write_text(f"{mark}{header}{row}\n{mark}{row}\n", encoding="utf-8")
-    assert [record.columns for record in read_records(tmp_path / name)] == [{"text": "Grüße"}] * 2
+    assert [record.columns for record in read_rows(tmp_path / name)] == [{"text": "Grüße"}] * 2
 
 
 def test_a_cell_longer_than_the_csv_modules_limit_is_read(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a\n" + "x" * 200_000 + "\n", encoding="utf-8")
-    assert len(next(read_records(path)).columns["a"]) == 200_000
+    assert len(next(read_rows(path)).columns["a"]) == 200_000
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
@@ -118,7 +110,7 @@ def test_a_byte_order_mark_is_dropped(tmp_path, name):
     write_rows(tmp_path / name)
     path = tmp_path / name
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert next(read_records(path)).columns == ROWS[0]
+    assert next(read_rows(path)).columns == ROWS[0]
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbled", "not gzip"])
@@ -129,24 +121,24 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path, damage):
         {"cut": content[:500], "garbled": content[:20] + b"\xff" * 40 + content[60:], "not gzip": b"{}"}[damage]
     )
     with pytest.raises(InputError, match=r"rows.jsonl.gz: cannot be read"):
-        list(read_records(path))
+        list(read_rows(path))
 
 
 def test_files_that_are_no_records_are_an_error_that_names_them(tmp_path):
     for name, content in (("a.parquet", b"PAR1"), ("a.csv", b"\xff\xfea")):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=f"{name}: cannot be read"):
-            list(read_records(tmp_path / name))
-    with pytest.raises(InputError, match=r"a.txt: not a file of records; expected one of .jsonl, .csv, .parquet"):
-        list(read_records(tmp_path / "a.txt"))
+            list(read_rows(tmp_path / name))
+    with pytest.raises(InputError, match=r"a.txt: not a file of rows; expected one of .jsonl, .csv, .parquet"):
+        list(read_rows(tmp_path / "a.txt"))
     with pytest.raises(InputError, match=r"none.jsonl: cannot be read"):
-        list(read_records(tmp_path / "none.jsonl"))
+        list(read_rows(tmp_path / "none.jsonl"))
 
 
 def test_the_format_is_that_of_the_name_before_gz(tmp_path):
     names = ["a.jsonl", "a.CSV", "a.b.parquet", "a.jsonl.gz", "a.txt", "a.gz", "jsonl"]
     expected = [".jsonl", ".csv", ".parquet", ".jsonl", None, None, None]
-    assert [record_format(tmp_path / name) for name in names] == expected
+    assert [row_format(tmp_path / name) for name in names] == expected
 
 
 def test_a_file_takes_its_name_only_when_the_block_ends(tmp_path):
@@ -230,7 +222,7 @@ def test_rows_are_read_in_the_encoding_that_text_files_are_read_in(tmp_path, enc
     lines = [json.dumps({"text": text}, ensure_ascii=False) for text in texts]
     content = "\n".join(lines if "jsonl" in name else ["text", *(f'"{text}"' for text in texts)]).encode(encoding)
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    assert [record.columns["text"] for record in read_records(tmp_path / name)] == texts
+    assert [record.columns["text"] for record in read_rows(tmp_path / name)] == texts
     assert decode_text(content).endswith(content.decode(encoding)[-40:])
 
 
@@ -239,19 +231,19 @@ def test_a_broken_row_does_not_change_how_the_others_are_read(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"text\n" + good + b"\n" + bad + b"\n" + good)
     (tmp_path / "b.jsonl").write_bytes(b'{"text": "%s"}\n{"text": "%s"}\n{"text": "%s"}' % (good, bad, good))
     for name in ("a.csv", "b.jsonl"):
-        records = list(read_records(tmp_path / name))
+        records = list(read_rows(tmp_path / name))
         assert [record.columns.get("text") for record in records] == ["Grüße {}", None, "Grüße {}"]
         assert records[1].error == "not UTF-8 text"
     japanese = ENCODED["shift_jis"].encode("shift_jis")
     (tmp_path / "c.csv").write_bytes(b"text\n" + (japanese + b"\n") * 999 + b"\x81 \n" + japanese)
-    records = list(read_records(tmp_path / "c.csv"))
+    records = list(read_rows(tmp_path / "c.csv"))
     assert [record.error for record in records] == [*[None] * 999, "not cp932 text", None]
 
 
 def test_rows_that_are_no_text_are_told_so(tmp_path):
     (tmp_path / "a.csv").write_bytes("text\nGrüße\n".encode("utf-16-le"))
     with pytest.raises(InputError, match=r"a.csv: cannot be read: zero bytes.*UTF-16 without its mark"):
-        list(read_records(tmp_path / "a.csv"))
+        list(read_rows(tmp_path / "a.csv"))
 
 
 def test_a_line_that_cannot_be_read_spoils_only_itself(tmp_path):
@@ -259,7 +251,7 @@ def test_a_line_that_cannot_be_read_spoils_only_itself(tmp_path):
     digits = b"9" * 5000
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"a": "\xc3\xa9"}\n{"a": "\xff"}\n{"a": ' + nested + b'}\n{"a": ' + digits + b'}\n{"a": 2}\n')
-    records = list(read_records(path))
+    records = list(read_rows(path))
     assert [record.columns for record in records] == [{"a": "é"}, {}, {}, {}, {"a": 2}]
     assert [record.error is None for record in records] == [True, False, False, False, True]
     assert records[1].error == "not UTF-8 text"
@@ -280,7 +272,7 @@ def test_what_cannot_be_written_is_known_beforehand_and_what_can_is_left_alone(t
 def test_a_parquet_row_that_cannot_be_read_spoils_only_itself(tmp_path):
     beyond = pa.array([0, 2**59, 5], pa.timestamp("us"))  # a date that Python has not
     pq.write_table(pa.table({"text": ["a", "b", "c"], "date": beyond}), tmp_path / "a.parquet")
-    records = list(read_records(tmp_path / "a.parquet"))
+    records = list(read_rows(tmp_path / "a.parquet"))
     assert [record.columns.get("text") for record in records] == ["a", None, "c"]
     assert [record.error for record in records] == [None, "cannot be read (date value out of range)", None]
 
@@ -288,25 +280,25 @@ def test_a_parquet_row_that_cannot_be_read_spoils_only_itself(tmp_path):
 def test_records_in_utf16_with_its_mark_and_packed_parquet_are_read(tmp_path):
     (tmp_path / "a.csv").write_text("id,text\n1,Grüße\n", encoding="utf-16")
     (tmp_path / "b.jsonl").write_text('{"text": "Grüße"}\n', encoding="utf-16")
-    assert [record.columns["text"] for name in ("a.csv", "b.jsonl") for record in read_records(tmp_path / name)] == [
+    assert [record.columns["text"] for name in ("a.csv", "b.jsonl") for record in read_rows(tmp_path / name)] == [
         "Grüße", "Grüße",
     ]  # fmt: skip
     write_rows(tmp_path / "c.parquet")
     (tmp_path / "c.parquet.gz").write_bytes(gzip.compress((tmp_path / "c.parquet").read_bytes()))
-    assert [record.columns for record in read_records(tmp_path / "c.parquet.gz")] == ROWS
+    assert [record.columns for record in read_rows(tmp_path / "c.parquet.gz")] == ROWS
 
 
 def test_rows_and_packed_files_beyond_the_limits_are_errors(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_LINE", 30)
+    monkeypatch.setattr(rows, "MAX_LINE", 30)
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n{"text": "%s"}\n{"text": "y"}' % ("long" * 30))
-    assert [record.error is None for record in read_records(tmp_path / "a.jsonl")] == [True, False, True]
+    assert [record.error is None for record in read_rows(tmp_path / "a.jsonl")] == [True, False, True]
     (tmp_path / "a.csv").write_text("text\n" + "long" * 30 + "\n")
     with pytest.raises(InputError, match="field larger than field limit"):
-        list(read_records(tmp_path / "a.csv"))
-    monkeypatch.setattr(files, "MAX_UNPACKED_PARQUET", 100)
+        list(read_rows(tmp_path / "a.csv"))
+    monkeypatch.setattr(rows, "MAX_UNPACKED_PARQUET", 100)
     (tmp_path / "a.parquet.gz").write_bytes(gzip.compress(bytes(200)))
     with pytest.raises(InputError, match="unpacks to more"):
-        list(read_records(tmp_path / "a.parquet.gz"))
+        list(read_rows(tmp_path / "a.parquet.gz"))
 
 
 def test_asides_of_killed_processes_are_removed_and_nothing_else(tmp_path):

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from summarizer.benchmarks.compared_models import Sizes, check_names, encoder_names, make_encoder, make_inputs
+from summarizer.benchmarks.growth_plot import plot_growth
 from summarizer.benchmarks.machine import describe_machine
-from summarizer.benchmarks.memory import peak_megabytes
-from summarizer.benchmarks.models import Sizes, check_names, encoder_names, make_encoder, make_inputs
-from summarizer.benchmarks.plots import plot_growth
+from summarizer.benchmarks.peak_memory import peak_megabytes
 from summarizer.benchmarks.timing import Timing, alternating
-from summarizer.inference.summarizer import choose_device
 from summarizer.memory import keep_freed_memory
+from summarizer.models.loading import choose_device
 from summarizer.progress import WorkProgress
 
 OURS, QUADRATIC, FLOOR = "fastformer", "full", "floor"

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 from transformers import GenerationMixin
 
+from summarizer.benchmarks.compared_models import Sizes, check_names, make_inputs, make_seq2seq
 from summarizer.benchmarks.machine import describe_machine
-from summarizer.benchmarks.memory import MEGABYTE, peak_megabytes
-from summarizer.benchmarks.models import Sizes, check_names, make_inputs, make_seq2seq
+from summarizer.benchmarks.peak_memory import MEGABYTE, peak_megabytes
 from summarizer.benchmarks.timing import Timing, alternating, timed, wait_for
-from summarizer.inference.summarizer import choose_device
 from summarizer.memory import keep_freed_memory
 from summarizer.models import FastformerSummarizerForConditionalGeneration
+from summarizer.models.loading import choose_device
 from summarizer.progress import WorkProgress
 
 OURS, SYSTEMS = "fastformer", ("fastformer", "expanded", "led")

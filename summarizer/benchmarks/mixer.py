@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from summarizer.benchmarks.machine import describe_machine
-from summarizer.benchmarks.memory import peak_megabytes
+from summarizer.benchmarks.peak_memory import peak_megabytes
 from summarizer.benchmarks.timing import alternating
-from summarizer.inference.summarizer import choose_device
 from summarizer.memory import keep_freed_memory
+from summarizer.models.loading import choose_device
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.models.precision import at_least_float32
 from summarizer.progress import WorkProgress

@@ -14,9 +14,9 @@ from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.benchmarks.timing import timed
 from summarizer.config import TrainingConfig
-from summarizer.inference.generation import generate_summaries
-from summarizer.inference.settings import SummarySettings
-from summarizer.inference.summarizer import Summarizer
+from summarizer.generation.options import SummarySettings
+from summarizer.generation.summarizer import Summarizer
+from summarizer.generation.writer import generate_summaries
 from summarizer.memory import keep_freed_memory
 from summarizer.training.loss import summed_loss
 from summarizer.training.optim import make_optimizer

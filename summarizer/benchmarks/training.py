@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from summarizer.benchmarks.compared_models import FIRST_WORD, Sizes, check_names, make_inputs, make_seq2seq
 from summarizer.benchmarks.machine import describe_machine
-from summarizer.benchmarks.memory import peak_megabytes
-from summarizer.benchmarks.models import FIRST_WORD, Sizes, check_names, make_inputs, make_seq2seq
+from summarizer.benchmarks.peak_memory import peak_megabytes
 from summarizer.benchmarks.profile import product_work
 from summarizer.benchmarks.timing import alternating
 from summarizer.config import TrainingConfig
-from summarizer.inference.summarizer import choose_device
 from summarizer.memory import keep_freed_memory
+from summarizer.models.loading import choose_device
 from summarizer.progress import WorkProgress
 from summarizer.training.loss import summed_loss
 from summarizer.training.optim import make_optimizer

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from summarizer.config import DataConfig
-from summarizer.data.documents import Pair, PairSource, ReadReport, Target, find_pairs, read_pairs
-from summarizer.data.encoding import Source, SourceEncoder
-from summarizer.files import InputError, write_json, write_whole
+from summarizer.data.pairs import Pair, PairSource, ReadReport, Target, find_pairs, read_pairs
+from summarizer.data.source_tokens import Source, SourceEncoder
+from summarizer.errors import InputError
+from summarizer.files import write_json, write_whole
 from summarizer.progress import WorkProgress
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from tokenizers.models import Unigram
 from transformers import PreTrainedTokenizerFast
 
 from summarizer.config import DataConfig
-from summarizer.data.documents import ReadReport, find_pairs, read_pairs
-from summarizer.files import InputError
+from summarizer.data.pairs import ReadReport, find_pairs, read_pairs
+from summarizer.errors import InputError
 
 PAD, UNKNOWN, BEGIN, END, MASK = "<pad>", "<unk>", "<s>", "</s>", "<mask>"
 # Non-characters, which clean text never holds: one stands for a ▁ of the text, which else means a space; the other
@@ -72,9 +72,9 @@ def train_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts, one at a time (a million sentences are sampled from longer streams).
 
-    With `lowercase` it reads all text as lower case; `summarizer.inference.casing` gives a summary its capitals back.
+    With `lowercase` it reads all text as lower case; `summarizer.generation.casing` gives a summary its capitals back.
     With `number_placeholder` every number that stands alone is read as this one piece, which may be what a corpus has
-    in place of numbers, such as <dig>; `summarizer.inference.numbers` writes the document's numbers into a summary.
+    in place of numbers, such as <dig>; `summarizer.generation.numbers` writes the document's numbers into a summary.
 
     Any clean text comes back from its ids, whatever its script: what is not in the vocabulary is spelled in bytes, and
     what only looks like a special token stays text. Numbers are spelled in digits, so that a number never seen can be

@@ -9,7 +9,7 @@ import numpy as np
 from rouge_score.tokenizers import Tokenizer
 
 from summarizer.evaluation.rouge import count_ngrams, make_score, overlap
-from summarizer.sentences import Split, ends_sentence, split_sentences
+from summarizer.text import Split, ends_sentence, split_sentences
 
 MAX_HEADING_WORDS = 10
 MAX_HEADING_CHARACTERS = 100  # where words are not spaced apart

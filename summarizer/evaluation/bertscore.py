@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rouge_score.scoring import Score
 
-from summarizer.evaluation.extras import import_extra
-from summarizer.files import InputError
+from summarizer.errors import InputError
+from summarizer.optional import import_optional
 
 PAIRS_AT_ONCE = 256
 
@@ -17,7 +17,7 @@ class BertScorer:
     """Scores of pairs in [-1, 1], not rescaled, without weights by word frequency; the hidden states of one layer."""
 
     def __init__(self, model: str, num_layers: int | None = None) -> None:
-        library = import_extra("bert_score", "bertscore", "BERTScore")
+        library = import_optional("bert_score", "bertscore", "BERTScore")
         self.num_layers = num_layers or _num_layers(model, library.utils.model2layers)
         self.name = Path(model).name
         self._scorer = library.BERTScorer(model_type=model, num_layers=self.num_layers)

@@ -12,17 +12,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from summarizer.errors import InputError
 from summarizer.evaluation.baselines import fit_lead_k
 from summarizer.evaluation.bertscore import PAIRS_AT_ONCE, BertScorer
-from summarizer.evaluation.inputs import Columns, read_references
-from summarizer.evaluation.pairing import Example, Examples, Policy, open_examples
+from summarizer.evaluation.example_scores import MODEL, BaselineSettings, Result, score_example
+from summarizer.evaluation.examples import Example, Examples, Policy, open_examples
+from summarizer.evaluation.files_of_texts import Columns, read_references
 from summarizer.evaluation.parallel import open_map
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
-from summarizer.evaluation.scores import Intervals, ScoreTable
-from summarizer.evaluation.scoring import MODEL, BaselineSettings, Result, score_example
+from summarizer.evaluation.score_table import Intervals, ScoreTable
 from summarizer.evaluation.statistics import mean
-from summarizer.files import InputError, write_whole
-from summarizer.sentences import Split, split_sentences
+from summarizer.files import write_whole
+from summarizer.text import Split, split_sentences
 
 BERT_SCORE = "bertscore"
 _VALIDATION_PAIRS = 1000  # that k is fitted on, at most

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rouge_score.tokenizers import Tokenizer
 
-from summarizer.evaluation.extras import import_extra
+from summarizer.optional import import_optional
 
 
 class _Words:
@@ -23,8 +23,8 @@ def lexrank(sentences: Sequence[str], k: int, tokenizer: Tokenizer) -> list[str]
     Its time grows with the square of the number of sentences: seconds for a long article. Raises InputError where
     sumy is not installed.
     """
-    summarizers = import_extra("sumy.summarizers.lex_rank", "baselines", "the LexRank baseline")
-    dom = import_extra("sumy.models.dom", "baselines", "the LexRank baseline")
+    summarizers = import_optional("sumy.summarizers.lex_rank", "baselines", "the LexRank baseline")
+    dom = import_optional("sumy.models.dom", "baselines", "the LexRank baseline")
     words = _Words(tokenizer)
     # Sentences without a word would divide by zero.
     elements = [dom.Sentence(sentence, words) for sentence in sentences if tokenizer.tokenize(sentence)]

@@ -11,9 +11,9 @@ from rouge_score.tokenizers import Tokenizer
 
 from summarizer.evaluation.lcs import lcs_length, union_lcs_hits
 from summarizer.evaluation.parallel import open_map
+from summarizer.evaluation.rouge_tokens import TokenizerName, make_tokenizer
 from summarizer.evaluation.statistics import mean
-from summarizer.evaluation.tokenizers import TokenizerName, make_tokenizer
-from summarizer.sentences import Split, split_sentences
+from summarizer.text import Split, split_sentences
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 MEASURES = ("precision", "recall", "fmeasure")  # the fields of a Score, in order

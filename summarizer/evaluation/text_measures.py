@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from summarizer.evaluation.rouge import count_ngrams
-from summarizer.evaluation.tokenizers import make_tokenizer
-from summarizer.sentences import ends_sentence, split_sentences
+from summarizer.evaluation.rouge_tokens import make_tokenizer
+from summarizer.text import ends_sentence, split_sentences
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")

@@ -22,9 +22,9 @@ from summarizer import __version__
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.config import RunConfig, of_trained_model
 from summarizer.data.batching import collate, num_labels_in
-from summarizer.experiments.table import intervals
-from summarizer.files import InputError
-from summarizer.inference.summarizer import choose_device, choose_dtype
+from summarizer.errors import InputError
+from summarizer.experiments.study_table import intervals
+from summarizer.models.loading import choose_device, choose_dtype
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.training.loop import TASKS
 

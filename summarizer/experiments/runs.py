@@ -21,11 +21,12 @@ import torch
 from accelerate import Accelerator
 
 from summarizer.config import RunConfig, changed_keys, load_config, of_trained_model, to_yaml
-from summarizer.data.documents import Pair, ReadReport, find_pairs, read_pairs
+from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
+from summarizer.errors import InputError
 from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, examples_path
-from summarizer.files import InputError, write_json, write_whole
-from summarizer.inference.settings import SummarySettings
-from summarizer.inference.summarizer import Summarizer
+from summarizer.files import write_json, write_whole
+from summarizer.generation.options import SummarySettings
+from summarizer.generation.summarizer import Summarizer
 from summarizer.training.classification import Classification, accuracy_and_macro_f1
 from summarizer.training.stopping import StopSignals
 

@@ -14,8 +14,8 @@ from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
+from summarizer.models.fused_linear import Linear
 from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, sinusoids
-from summarizer.models.linear import Linear
 
 FEW_QUERIES = 16  # from 32 on the fused kernel wins
 

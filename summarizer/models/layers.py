@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
-from summarizer.models.linear import Linear, linear
+from summarizer.models.fused_linear import Linear, linear
 
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:

@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from summarizer.evaluation.paired import Correction, adjust, paired_tests
+from summarizer.errors import InputError
 from summarizer.evaluation.rouge import MEASURES
-from summarizer.evaluation.scores import mean_measures
+from summarizer.evaluation.score_table import mean_measures
+from summarizer.evaluation.significance import Correction, adjust, paired_tests
 from summarizer.evaluation.statistics import bootstrap_intervals
 from summarizer.evaluation.text_measures import MEASURE_NAMES
-from summarizer.files import InputError, write_json, write_whole
+from summarizer.files import write_json, write_whole
+from summarizer.reporting.example_texts import choose_examples, read_texts
 from summarizer.reporting.figures import draw_figures
 from summarizer.reporting.page import render_page
-from summarizer.reporting.published import published_systems
-from summarizer.reporting.systems import ScoredFile, System, check_comparable, read_files, shared_ids
+from summarizer.reporting.paper_scores import published_systems
+from summarizer.reporting.scored_files import ScoredFile, System, check_comparable, read_files, shared_ids
 from summarizer.reporting.tables import csv_table, markdown_page
-from summarizer.reporting.texts import choose_examples, read_texts
 
 INTERVAL_SAMPLES = 1000  # as `evaluate` draws them by default, so that a mean has the same interval here
 LENGTH_GROUPS = 5

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from summarizer.evaluation.report import METRIC_NAMES
+from summarizer.evaluation.terminal import METRIC_NAMES
 from summarizer.files import write_whole
 
 GREY = "0.6"

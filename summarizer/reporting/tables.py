@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from summarizer.evaluation.report import METRIC_NAMES, table_console
+from summarizer.evaluation.terminal import METRIC_NAMES, table_console
 
 SIGNIFICANT = 0.05
 # Of all measures those that a README has room for, with their heads.

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from summarizer.config import LoraConfig, TrainingConfig
-from summarizer.files import InputError
+from summarizer.errors import InputError
 
 
 def choose_what_is_trained(model: Any, settings: TrainingConfig) -> None:

@@ -14,7 +14,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from summarizer.files import InputError, hash_of_file, write_json
+from summarizer.errors import InputError
+from summarizer.files import hash_of_file, write_json
 from summarizer.training.engine import Trained, held_like, whole
 
 STATE_FILE = "state.json"  # written last: a folder with it is complete

@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification
 from summarizer.config import RunConfig, Split
 from summarizer.data.batching import IGNORED
 from summarizer.data.preparation import PreparedData, prepare
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.models import FastformerSummarizerForSequenceClassification
 from summarizer.training.distributed import sum_over_processes
 from summarizer.training.setup import begin_training, load_pretrained, load_tokenizer, new_model_config

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from accelerate import Accelerator
 
-from summarizer.files import InputError
+from summarizer.errors import InputError
 
 SECONDS_TO_ANSWER = 20.0  # of processes that have run into a time-out: they do within moments of each other
 

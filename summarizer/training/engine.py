@@ -21,7 +21,7 @@ from torch.distributed.fsdp import OffloadPolicy, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from summarizer.config import TrainingConfig
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training.average import ExponentialAverage
 from summarizer.training.optim import make_optimizer
 

@@ -12,8 +12,9 @@ from accelerate.tracking import get_available_trackers
 from accelerate.utils import InitProcessGroupKwargs, LoggerType
 
 from summarizer.config import TrainingConfig
-from summarizer.files import InputError, lock_file
-from summarizer.inference.summarizer import choose_device, choose_dtype
+from summarizer.errors import InputError
+from summarizer.files import lock_file
+from summarizer.models.loading import choose_device, choose_dtype
 from summarizer.training.checkpoint import complete_checkpoints, finish_folder
 from summarizer.training.engine import fsdp_settings
 

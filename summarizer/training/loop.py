@@ -21,11 +21,13 @@ from transformers.utils.logging import disable_progress_bar
 
 from summarizer.config import RunConfig, changed_keys, load_config, to_yaml
 from summarizer.data.batching import BatchPlan, load_shares, num_labels_in
-from summarizer.data.documents import find_pairs
+from summarizer.data.pairs import find_pairs
 from summarizer.data.preparation import PreparedData
-from summarizer.files import InputError, StoppedError, write_whole
+from summarizer.errors import InputError, StoppedError
+from summarizer.files import write_whole
 from summarizer.memory import keep_freed_memory
 from summarizer.training.adaptation import choose_what_is_trained
+from summarizer.training.best_models import Selection
 from summarizer.training.checkpoint import (
     TrainingError,
     TrainingState,
@@ -41,9 +43,8 @@ from summarizer.training.engine import clip_gradients, make_engine
 from summarizer.training.gradients import BatchTooLargeError, Gradients
 from summarizer.training.launch import checkpoints_to_resume, locked, make_accelerator
 from summarizer.training.optim import learning_rate_at, set_learning_rate
-from summarizer.training.progress import RunLog, StepWindow
 from summarizer.training.rate_finder import report, save_trial, try_rates
-from summarizer.training.selection import Selection
+from summarizer.training.run_log import RunLog, StepWindow
 from summarizer.training.stopping import StopSignals
 from summarizer.training.summarization import Summarization
 from summarizer.training.task import Task

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from summarizer.files import InputError, write_json, write_whole
+from summarizer.errors import InputError
+from summarizer.files import write_json, write_whole
 
 LOWEST, HIGHEST, STEPS = 1e-6, 1.0, 100
 SMOOTHING = 0.8  # the weight of the past in the smoothed loss

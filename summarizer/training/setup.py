@@ -18,11 +18,11 @@ from transformers import (
 from transformers.utils import logging
 
 from summarizer.config import GenerationConfig, RunConfig, TrainingConfig
-from summarizer.files import InputError
-from summarizer.inference.limits import source_limit
-from summarizer.inference.settings import SummarySettings
-from summarizer.inference.summarizer import can_be_hub_id, resolve_model
+from summarizer.errors import InputError
+from summarizer.generation.limits import source_limit
+from summarizer.generation.options import SummarySettings
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
+from summarizer.models.loading import can_be_hub_id, resolve_model
 
 # What a model's weights do not show and its sizes do not tell.
 _OF_TRUNK = (

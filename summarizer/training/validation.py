@@ -12,8 +12,8 @@ from summarizer.config import TrainingConfig
 from summarizer.data.batching import collate, cut_by_tokens, num_labels_in
 from summarizer.data.preparation import PreparedData
 from summarizer.evaluation.rouge import score_texts
-from summarizer.inference.generation import generate_summaries
-from summarizer.inference.settings import SummarySettings
+from summarizer.generation.options import SummarySettings
+from summarizer.generation.writer import generate_summaries
 from summarizer.training.distributed import sum_over_processes
 from summarizer.training.task import Task
 

@@ -5,10 +5,10 @@ import json
 import pytest
 import torch
 
-from summarizer.benchmarks.models import Sizes, make_encoder, make_inputs
-from summarizer.cli import main
+from summarizer.benchmarks.compared_models import Sizes, make_encoder, make_inputs
+from summarizer.cli.app import main
 from summarizer.models.mixers import MIXERS
-from summarizer.reporting.benchmarks import TABLES, benchmark_table
+from summarizer.reporting.benchmark_tables import TABLES, benchmark_table
 
 SIZES = ["--d-model", 32, "--layers", 1, "--heads", 2, "--ffn-dim", 64, "--device", "cpu", "--repeats", 2]
 SIZES_WITHOUT_MEMORY = [*SIZES, "--no-memory"]
@@ -109,8 +109,8 @@ def test_generation_compares_systems_that_write_the_same_number_of_tokens(measur
 
 
 def test_the_expanded_twin_writes_what_the_shared_document_gives():
+    from summarizer.benchmarks.compared_models import Sizes
     from summarizer.benchmarks.generation import GenerationSettings, generation_work
-    from summarizer.benchmarks.models import Sizes
 
     settings = GenerationSettings([48], [3], [2], new_tokens=6, sizes=Sizes(32, 1, 2, 64, 300))
     shared, expanded = (generation_work(name, settings, 48, 3, 2, "cpu")() for name in ("fastformer", "expanded"))

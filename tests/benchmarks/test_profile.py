@@ -7,7 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from summarizer.benchmarks.profile import ProfileSettings, profile_model, summary_lines
 from summarizer.data.tokenizer import train_tokenizer
-from summarizer.reporting.results import profile_table
+from summarizer.reporting.result_tables import profile_table
 from tests.tiny import tiny_model
 
 ROOT = Path(__file__).parent.parent.parent

@@ -7,9 +7,9 @@ import pytest
 
 from summarizer.config import DataConfig
 from summarizer.data import preparation
-from summarizer.data.encoding import encode_text
 from summarizer.data.preparation import identical_documents, prepare
-from summarizer.files import InputError
+from summarizer.data.source_tokens import encode_text
+from summarizer.errors import InputError
 from tests.corpus import pair_rows, sentence, tiny_tokenizer, write_jsonl
 
 ROWS = pair_rows(20)

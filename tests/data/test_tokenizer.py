@@ -8,10 +8,10 @@ from transformers import AutoTokenizer
 
 from summarizer.config import DataConfig
 from summarizer.data import tokenizer as module
-from summarizer.data.encoding import encode_text, encode_texts, special_ids
-from summarizer.data.text import clean_text
+from summarizer.data.source_tokens import encode_text, encode_texts, special_ids
 from summarizer.data.tokenizer import find_numbers, lowercases, number_ids, train_from_pairs, train_tokenizer
-from summarizer.files import InputError
+from summarizer.errors import InputError
+from summarizer.text import clean_text
 from tests.corpus import TEXTS, UNSEEN, pair_rows, sentence, tiny_tokenizer, write_jsonl
 
 LITERALS = ["</s>", "<pad>", "<unk>", "<mask>", "<s>", "<0x41>", "<0x0A>", "<0xFF>", "▁", "\n", "<", "0x41>", " ", "1"]

@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
+from summarizer.errors import InputError
 from summarizer.evaluation.baselines import document_sentences, fit_lead_k, is_heading, lead, oracle, random_sentences
 from summarizer.evaluation.lexrank import lexrank
 from summarizer.evaluation.rouge import ROUGE_TYPES, score_sentences
+from summarizer.evaluation.rouge_tokens import make_tokenizer
 from summarizer.evaluation.statistics import mean
-from summarizer.evaluation.tokenizers import make_tokenizer
-from summarizer.files import InputError
-from summarizer.sentences import split_sentences
+from summarizer.text import split_sentences
 
 SCORER = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
 SENTENCES = [f"sentence number {number} ." for number in range(20)]

@@ -3,9 +3,9 @@ import json
 import pytest
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
+from summarizer.errors import InputError
 from summarizer.evaluation.bertscore import BertScorer
 from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
-from summarizer.files import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

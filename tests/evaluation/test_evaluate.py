@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from summarizer.cli import main
+from summarizer.cli.app import main
+from summarizer.errors import InputError
 from summarizer.evaluation.evaluate import EvaluationOptions, default_output, evaluate, examples_path, mean_sentences
-from summarizer.evaluation.pairing import Policy
+from summarizer.evaluation.examples import Policy
 from summarizer.evaluation.rouge import MEASURES, ROUGE_TYPES, RougeSettings, score_texts
-from summarizer.files import InputError
-from summarizer.sentences import split_sentences
+from summarizer.text import split_sentences
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -233,7 +233,7 @@ def test_an_error_while_printing_comes_after_the_files(files, tmp_path, monkeypa
     def fail(*_):
         raise OverflowError("a report that overflows")
 
-    monkeypatch.setattr("summarizer.evaluation.report.print_evaluation", fail)
+    monkeypatch.setattr("summarizer.evaluation.terminal.print_evaluation", fail)
     assert run_cli(*files, "-o", tmp_path / "scores.json") == 1
     assert read(tmp_path / "scores.json")["num_examples"] == 5
 

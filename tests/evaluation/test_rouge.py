@@ -12,8 +12,8 @@ from summarizer.evaluation.rouge import (
     score_sentences,
     score_texts,
 )
-from summarizer.evaluation.tokenizers import DefaultTokenizer, make_tokenizer
-from summarizer.sentences import split_sentences
+from summarizer.evaluation.rouge_tokens import DefaultTokenizer, make_tokenizer
+from summarizer.text import split_sentences
 
 SCORER = RougeScorer(list(ROUGE_TYPES), use_stemmer=True)
 LATIN_AND_NOT = {

@@ -3,7 +3,7 @@ from dataclasses import asdict
 import pytest
 
 from summarizer.evaluation.rouge import score_pair
-from summarizer.evaluation.scores import ScoreTable
+from summarizer.evaluation.score_table import ScoreTable
 from summarizer.evaluation.text_measures import Source, TextMeasures, copied_spans, find_names, measure_text
 
 DOCUMENT = "The trial of Dr Lee enrolled 1,040 patients in Oslo. Of them 42.5 % improved; no harm was seen."

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from summarizer.config import load_config
+from summarizer.errors import InputError
 from summarizer.experiments.mixing_use import _GlobalVectors, measure_mixing_use, mixing_use_table, mixing_uses_table
-from summarizer.files import InputError, write_json
+from summarizer.files import write_json
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.training.classification import Classification
 from summarizer.training.setup import load_tokenizer, make_model

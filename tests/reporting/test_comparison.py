@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from summarizer.errors import InputError
 from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
-from summarizer.evaluation.paired import adjust, paired_tests
-from summarizer.evaluation.pairing import Policy
+from summarizer.evaluation.examples import Policy
 from summarizer.evaluation.rouge import RougeSettings
-from summarizer.files import InputError
+from summarizer.evaluation.significance import adjust, paired_tests
 from summarizer.reporting.comparison import ComparisonOptions, compare_files
-from summarizer.reporting.systems import _name_and_path
-from summarizer.reporting.texts import choose_examples
+from summarizer.reporting.example_texts import choose_examples
+from summarizer.reporting.scored_files import _name_and_path
 from tests.corpus import pair_rows, write_jsonl
 
 METRICS = ["rouge1", "rouge2", "rougeL", "rougeLsum"]

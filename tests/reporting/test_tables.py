@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from summarizer.reporting.published import PUBLISHED, published_systems
+from summarizer.reporting.paper_scores import PUBLISHED, published_systems
 from summarizer.reporting.tables import csv_table, difference_table, markdown_page, measure_table, score_table
 
 

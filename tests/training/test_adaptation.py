@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM
 
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training.adaptation import choose_what_is_trained, without_adapters
 from summarizer.training.loop import train
 from tests.tiny import padded_batch, padded_labels, tiny_model

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from summarizer.config import TrainingConfig
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training import checkpoint
 from summarizer.training.average import ExponentialAverage
 from summarizer.training.checkpoint import (

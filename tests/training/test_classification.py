@@ -7,7 +7,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from summarizer.config import load_config
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training.classification import accuracy_and_macro_f1
 from summarizer.training.loop import train
 from summarizer.training.setup import make_model

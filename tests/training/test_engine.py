@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training.loop import train
 from tests.processes import said_by_two_processes
 from tests.training.test_loop import losses_of, metrics_of, tiny_bart_folder

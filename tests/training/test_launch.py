@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training.launch import LOCK_FILE
 from summarizer.training.loop import train
 from tests.processes import environment, said_by_two_processes

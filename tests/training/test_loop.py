@@ -12,8 +12,8 @@ import summarizer
 from summarizer.config import load_config
 from summarizer.data.batching import collate, load_shares
 from summarizer.data.preparation import prepare
-from summarizer.files import InputError, StoppedError
-from summarizer.inference.summarizer import Summarizer
+from summarizer.errors import InputError, StoppedError
+from summarizer.generation.summarizer import Summarizer
 from summarizer.training import loop, summarization
 from summarizer.training.checkpoint import complete_checkpoints
 from summarizer.training.loop import TrainingError, train
@@ -521,7 +521,7 @@ def test_the_validation_loss_counts_each_document_once(finished):
 
 
 def test_validation_rouge_is_that_of_summarize_and_evaluate(finished):
-    from summarizer.data.documents import ReadReport, find_pairs, read_pairs
+    from summarizer.data.pairs import ReadReport, find_pairs, read_pairs
     from summarizer.evaluation.rouge import score_texts
 
     config = load_config(finished / "config.yaml")

@@ -4,7 +4,7 @@ import pytest
 import torch
 import transformers
 
-from summarizer.inference.summarizer import Summarizer
+from summarizer.generation.summarizer import Summarizer
 from summarizer.models.published import prepare_inputs
 from summarizer.training.loop import train
 from tests.corpus import sentence, tiny_tokenizer

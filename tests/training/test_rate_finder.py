@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training.loop import train
 from summarizer.training.rate_finder import HIGHEST, LOWEST, STEPS, try_rates
 

@@ -3,7 +3,7 @@ import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
 from summarizer.config import GenerationConfig
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training.setup import check_lengths, load_tokenizer, make_generation_config, make_model
 from tests.corpus import tiny_tokenizer
 from tests.tiny import tiny_model

@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from summarizer.models.linear import Linear
+from summarizer.models.fused_linear import Linear
+from summarizer.models.mixers.checks import check_at_least
 from summarizer.models.mixers.full import attend_to_all, split_heads
-from summarizer.models.mixers.options import check_at_least
 
 
 class BigBird(nn.Module):

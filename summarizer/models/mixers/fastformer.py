@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from transformers import initialization as init
 
-from summarizer.models.linear import Linear, linear
+from summarizer.models.fused_linear import Linear, linear
+from summarizer.models.mixers.checks import check_at_least, check_choice
 from summarizer.models.mixers.full import softmax_over_tokens
-from summarizer.models.mixers.options import check_at_least, check_choice
 from summarizer.models.precision import at_least_float32
 
 Interaction = Literal["product", "add", "concat"]

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from summarizer.models.linear import Linear
+from summarizer.models.fused_linear import Linear
 from summarizer.models.precision import at_least_float32
 
 

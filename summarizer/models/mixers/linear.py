@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from summarizer.models.linear import Linear
+from summarizer.models.fused_linear import Linear
 from summarizer.models.mixers.full import split_heads
 from summarizer.models.precision import at_least_float32
 

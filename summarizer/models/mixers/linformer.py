@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import initialization as init
 
-from summarizer.models.linear import Linear
+from summarizer.models.fused_linear import Linear
+from summarizer.models.mixers.checks import check_at_least, check_choice
 from summarizer.models.mixers.full import split_heads
-from summarizer.models.mixers.options import check_at_least, check_choice
 
 Sharing = Literal["none", "heads", "key_value", "layers"]
 

@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from summarizer.models.linear import Linear
+from summarizer.models.fused_linear import Linear
 from summarizer.models.mixers.band import attend_to_band
+from summarizer.models.mixers.checks import check_at_least, check_window
 from summarizer.models.mixers.full import attend_to_all, split_heads
-from summarizer.models.mixers.options import check_at_least, check_window
 
 
 class Longformer(nn.Module):

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from summarizer.models.linear import Linear
+from summarizer.models.fused_linear import Linear
 
 
 class NoMixing(nn.Module):

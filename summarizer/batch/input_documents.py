@@ -1,0 +1,92 @@
+"""Files as documents: the text of each, or why there is none. No torch here."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from summarizer.batch.inputs import STDIN, Inputs, SourceFile
+from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
+from summarizer.documents.read import ReadingLimits, read_document
+from summarizer.errors import InputError
+from summarizer.rows import Row, read_rows, row_format
+from summarizer.text import clean_text, decode_text, marked_encoding
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How documents are read out of files."""
+
+    document_column: str | None = None  # of .jsonl, .csv and .parquet; None: found among the usual names
+    by_section: bool = False  # after each document also its sections or chapters, where its format marks them
+    limits: ReadingLimits = field(default_factory=ReadingLimits)
+
+
+@dataclass(frozen=True)
+class InputDocument:
+    """A document to summarize, or the reason why it cannot be read. DocumentReader makes `id` unique."""
+
+    id: str
+    path: str
+    text: str = ""
+    error: str | None = None
+    title: str | None = None
+
+
+def count_documents(inputs: Inputs, options: ReadingOptions | None = None) -> int | None:
+    """How many documents there will be, where that can be told without reading everything twice; None elsewhere."""
+    if options is not None and options.by_section:
+        return None
+    total = 0
+    for file in inputs.files:
+        kind = row_format(file.path)
+        if kind is None:
+            total += 1
+            continue
+        if file.path.suffix.lower() != ".jsonl":
+            return None
+        try:
+            with file.path.open("rb") as lines:
+                if marked_encoding(lines.read(4)) not in (None, "utf-8-sig"):
+                    return None  # its line breaks are not of one byte
+                lines.seek(0)
+                total += sum(not line.isspace() for line in lines)
+        except OSError:  # said when it is read
+            total += 1
+    return total
+
+
+def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDocument]:
+    """The documents of a file; where it cannot be read, the last one has an error."""
+    path = str(file.path)
+    try:
+        if path == STDIN:
+            yield InputDocument(file.id, path, clean_text(decode_text(sys.stdin.buffer.read())))
+        elif row_format(file.path):
+            yield from _of_rows(file, read_rows(file.path), options.document_column)
+        else:
+            document = read_document(file.path, options.limits)
+            yield InputDocument(file.id, path, document.text, title=document.title)
+            for number, section in enumerate(document.sections if options.by_section else (), start=1):
+                yield InputDocument(f"{file.id}/{number}", path, section.text, title=section.title)
+    except Exception as error:  # whatever a library raises over a file concerns that file only
+        kind = "" if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: "
+        yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
+
+
+def _of_rows(file: SourceFile, rows: Iterable[Row], document_column: str | None) -> Iterator[InputDocument]:
+    for number, row in enumerate(rows, start=1):
+        name = id_of(row) or f"{file.id}:{number}"
+        if row.error is not None:
+            yield InputDocument(name, str(file.path), error=row.error)
+            continue
+        try:
+            column = find_column(row, document_column, DOCUMENT_COLUMNS, "--document-column")
+        except InputError as error:
+            if row_format(file.path) != ".jsonl":  # no other row has it either
+                raise InputError(str(error).removeprefix(f"{row.location}: ")) from error
+            yield InputDocument(name, str(file.path), error=str(error).removeprefix(f"{row.location}: "))
+            continue
+        try:
+            yield InputDocument(name, str(file.path), clean_text(text_of(row.columns[column])), title=title_of(row))
+        except ValueError as error:
+            yield InputDocument(name, str(file.path), error=f"column {column} {error}")

@@ -1,0 +1,128 @@
+"""What the user named on the command line as files to read. No torch here."""
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from summarizer.documents.read import document_format
+from summarizer.errors import InputError
+from summarizer.rows import row_format
+from summarizer.text import decode_text
+
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file to read, and what its documents are called by: its path below the folder that was given."""
+
+    path: Path
+    id: str
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files to read, in order; the files and folders that were passed over, and whether one document was meant."""
+
+    files: tuple[SourceFile, ...]
+    skipped: tuple[Path, ...]
+    is_one_document: bool
+
+
+def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
+    """Resolve files, folders (recursive, sorted, no hidden files), globs and "-"; `output` is never among them.
+
+    Raises InputError for an input that does not exist or is the output, and when there is nothing to read.
+    """
+    files: list[SourceFile] = []
+    skipped: list[Path] = []
+    for given in inputs:
+        try:
+            files += _files_of(given, output, skipped)
+        except OSError as error:  # a name too long for one, or a folder that may not be entered
+            raise InputError(f"{given[:100]}: cannot be read: {error.strerror}") from error
+    once: dict[str, SourceFile] = {}
+    for file in files:
+        once.setdefault(str(file.path.absolute()), file)  # the same path named twice; links are files of their own
+    files = list(once.values())
+    if not files:
+        kinds = (
+            f" (passed over: {', '.join(map(str, skipped[:3]))}{' …' if len(skipped) > 3 else ''})" if skipped else ""
+        )
+        if not inputs:
+            raise InputError("nothing to summarize; name files or folders, or - for standard input")
+        raise InputError(f"nothing to summarize in {', '.join(inputs)}{kinds}")
+    is_one = len(files) == 1 and files[0].path == Path(inputs[0]) and not row_format(files[0].path)
+    return Inputs(tuple(files), tuple(skipped), is_one)
+
+
+def read_list(path: Path) -> list[str]:
+    """The inputs that a file names, one a line. Raises InputError."""
+    try:
+        lines = decode_text(path.read_bytes()).splitlines()
+    except (OSError, InputError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    return [line for line in lines if line.strip()]
+
+
+def _is_output(path: Path, output: Path | None) -> bool:
+    """Whether `path` is the output, in the output folder, or one of the files that are kept beside the output."""
+    if output is None:
+        return False
+    real, out = Path(os.path.realpath(path)), Path(os.path.realpath(output))  # unlike resolve, not for loops an error
+    beside = [out.with_name(out.name + suffix) for suffix in (".part", ".part.json")]
+    return real in (*beside, out, out.with_name(f"{out.stem}.run.json")) or out in real.parents
+
+
+def _files_of(given: str, output: Path | None, skipped: list[Path]) -> Iterable[SourceFile]:
+    path = Path(given)
+    if given == STDIN:
+        return [SourceFile(Path(STDIN), "stdin")]
+    if not path.exists():
+        return _matches(given, output, skipped)
+    if _is_output(path, output):
+        raise InputError(f"{given}: is the output, or in it, and cannot be summarized; write to another place")
+    return _files_in(path, path, output, skipped) if path.is_dir() else [SourceFile(path, path.name)]
+
+
+def _matches(pattern: str, output: Path | None, skipped: list[Path]) -> Iterator[SourceFile]:
+    """The files that a glob matches, called by their paths below its part without wildcards; folders are read too."""
+    found = [Path(match) for match in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207 (absolute ones too)
+    if not found:
+        raise InputError(f"{pattern}: no such file or folder")
+    parts = Path(pattern).parts
+    fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    base = Path(*parts[:fixed])
+    for path in found:
+        if _is_output(path, output):
+            continue
+        if path.is_dir():
+            if "**" not in parts:
+                yield from _files_in(path, base, output, skipped)
+        elif not path.is_file():  # a pipe or socket, or a link that leads nowhere
+            skipped.append(path)
+        else:
+            yield SourceFile(path, path.relative_to(base).as_posix())
+
+
+def _files_in(
+    folder: Path, base: Path, output: Path | None, skipped: list[Path], ancestors: tuple[Path, ...] = ()
+) -> Iterator[SourceFile]:
+    ancestors = (*ancestors, Path(os.path.realpath(folder)))
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        skipped.append(folder)
+        return
+    for path in entries:
+        if path.name.startswith(".") or _is_output(path, output):
+            continue
+        if path.is_dir():
+            if Path(os.path.realpath(path)) not in ancestors:  # a link back up would never end
+                yield from _files_in(path, base, output, skipped, ancestors)
+        elif path.is_file() and (document_format(path) or row_format(path)):
+            yield SourceFile(path, path.relative_to(base).as_posix())
+        else:
+            skipped.append(path)

@@ -1,0 +1,111 @@
+"""What became of each document, as a record, and files of records: JSONL, CSV and Parquet. No torch here."""
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from summarizer.columns import encodable
+from summarizer.files import write_whole
+from summarizer.text import clean_text
+
+RECORD_FILES = (".jsonl", ".csv", ".parquet")
+_ROWS_AT_ONCE = 1024  # of Parquet
+_MARKUP = re.compile(r"[\\`*_\[\]<>#|~&$]")
+_BEFORE_LIST_MARK = re.compile(r"\A(?:\d+(?=[.)](?: |\Z))|(?=[-+]))")
+
+
+@dataclass(frozen=True)
+class SummaryRecord:
+    """One line of summaries.jsonl; the fields are the contract."""
+
+    id: str
+    path: str
+    title: str | None
+    status: Literal["ok", "empty", "failed"]
+    summary: str | None
+    error: str | None
+    source_tokens: int  # read by the encoder
+    dropped_tokens: int  # not read
+    summary_tokens: int
+    seconds: float  # of the model's work; documents of one batch share its time equally
+    candidates: list[str] | None = None  # where several were asked for, the summary first
+
+    def to_json(self) -> str:
+        """The record as one line; candidates only where there are any."""
+        names = [name for name in vars(self) if name != "candidates" or self.candidates is not None]
+        return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
+
+
+def write_records(path: Path, records: Iterable[SummaryRecord]) -> None:
+    """Write records to `path`, whole or not at all, in the format that its suffix names (one of RECORD_FILES)."""
+    writers = {".csv": _write_csv, ".parquet": _write_parquet}
+    writers.get(path.suffix.lower(), _write_jsonl)(path, records)
+
+
+def _write_jsonl(path: Path, records: Iterable[SummaryRecord]) -> None:
+    with write_whole(path) as file:
+        for record in records:
+            file.write(record.to_json() + "\n")
+
+
+def _write_csv(path: Path, records: Iterable[SummaryRecord]) -> None:
+    with write_whole(path) as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(SummaryRecord)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(_csv_row, records))
+
+
+def _csv_row(record: SummaryRecord) -> dict[str, Any]:
+    """The record with its candidates as JSON."""
+    candidates = None if record.candidates is None else json.dumps(record.candidates, ensure_ascii=False)
+    return {**vars(record), "candidates": candidates}
+
+
+def _write_parquet(path: Path, records: Iterable[SummaryRecord]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds: dict[Any, Any] = {int: pa.int64(), float: pa.float64(), list[str] | None: pa.list_(pa.string())}
+    schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in fields(SummaryRecord)])
+    rows: Iterator[dict[str, Any]] = map(_without_surrogates, records)
+    with write_whole(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            writer.write_table(pa.Table.from_pylist(some, schema))
+
+
+def _without_surrogates(record: SummaryRecord) -> dict[str, Any]:
+    return {name: encodable(value) if isinstance(value, str) else value for name, value in vars(record).items()}
+
+
+def bare_summary(record: SummaryRecord) -> str:
+    """The summary of the only document."""
+    return record.summary or ""
+
+
+def titled_summary(record: SummaryRecord) -> str:
+    """A summary among others, for people."""
+    return f"== {clean_text(record.id)} ==\n{record.summary or f'({record.status})'}\n"
+
+
+def markdown_page(record: SummaryRecord) -> str:
+    """A summary as a page: the document's title (its id where it has none), a paragraph a line, and its file."""
+    title, path = (clean_text(text).replace("\n", " ") for text in (record.title or record.id, record.path))
+    fence = "`" * (1 + max(map(len, re.findall("`+", path)), default=0))
+    source = f"Source: {fence}{path}{fence}" if len(fence) == 1 else f"Source: {fence} {path} {fence}"
+    lines = clean_text(record.summary or "").splitlines()
+    return "\n\n".join([f"# {_literal(title)}", *map(_literal, lines), source])
+
+
+def _literal(line: str) -> str:
+    """A line of which Markdown takes nothing for markup."""
+    return _BEFORE_LIST_MARK.sub(r"\g<0>\\", _MARKUP.sub(r"\\\g<0>", line))
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8, as write_whole writes it: a lone surrogate as JSON escapes it."""
+    return text.encode(errors="backslashreplace")

@@ -1,0 +1,5 @@
+"""The command line: a module a command group, with heavy imports inside the commands."""
+
+from summarizer.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,59 @@
+"""The commands `summarizer train` and `summarizer tokenizer`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="A YAML file, such as configs/pubmed/fastformer.yaml.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="key=value over the file, such as training.steps=100 resume=true.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be trained, on what, and how long it would take.")
+    ] = False,
+    find_lr: Annotated[
+        bool, typer.Option("--find-lr", help="Only try learning rates: a suggestion, a plot, the losses.")
+    ] = False,
+) -> None:
+    """Train a model; under `accelerate launch scripts/train.py …` on any number of processes."""
+    from summarizer.config import load_config
+    from summarizer.reporting.run_plot import plot_run
+    from summarizer.training.loop import train as run
+
+    settings = load_config(config, overrides)
+    try:
+        run(settings, "dry-run" if dry_run else "find-lr" if find_lr else None)
+    finally:
+        if not (dry_run or find_lr):
+            plot_run(Path(settings.output_dir, settings.name))
+
+
+def train_tokenizer(
+    data: Annotated[
+        list[str], typer.Argument(help="Training pairs: .jsonl, .csv, .parquet, folders (their train* files), globs.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    vocab_size: Annotated[int, typer.Option(min=300, help="Pieces, the 256 bytes included.")] = 12_000,
+    max_examples: Annotated[int, typer.Option(min=1, help="Pairs to learn from, of each input.")] = 20_000,
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", help="Read all as lower case; summaries get their document's capitals back.")
+    ] = False,
+    number_placeholder: Annotated[
+        str | None,
+        typer.Option(help="Read numbers that stand alone as this, such as '<dig>'; summaries get the document's."),
+    ] = None,
+    document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
+    summary_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
+) -> None:
+    """Train a SentencePiece tokenizer on training pairs; AutoTokenizer loads the folder."""
+    from summarizer.config import DataConfig
+    from summarizer.data.tokenizer import train_from_pairs
+
+    config = DataConfig(document_column=document_column, summary_column=summary_column)
+    lines = train_from_pairs(data, output, vocab_size, max_examples, config, lowercase, number_placeholder)
+    for line in lines:
+        print(line, file=sys.stderr)

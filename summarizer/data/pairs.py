@@ -1,0 +1,164 @@
+"""Pairs of document and summary, from local files or a hub data set."""
+
+import glob
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from summarizer.columns import (
+    DOCUMENT_COLUMNS,
+    LABEL_COLUMNS,
+    SUMMARY_COLUMNS,
+    find_column,
+    id_of,
+    label_of,
+    text_of,
+)
+from summarizer.config import DataConfig
+from summarizer.errors import InputError
+from summarizer.files import hash_of_file
+from summarizer.rows import ROW_SUFFIXES, Row, read_rows, row_format
+from summarizer.text import clean_text
+
+Target = Literal["summary", "label"]
+NAMED_ROWS = 3  # of those that are not taken, for each reason
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A document with its target: a summary, or the name of its class. All clean text."""
+
+    id: str
+    document: str
+    target: str
+
+
+@dataclass
+class ReadReport:
+    """What was not taken: how many rows for each reason, and where the first of each stand."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def drop(self, reason: str, location: str) -> None:
+        """Count a row that is not taken."""
+        self.counts[reason] += 1
+        named = self.examples.setdefault(reason, [])
+        if len(named) < NAMED_ROWS:
+            named.append(location)
+
+    def lines(self) -> list[str]:
+        """One line a reason, for people."""
+        return [
+            f"{count} × {reason} (first: {', '.join(self.examples[reason])})" for reason, count in self.counts.items()
+        ]
+
+
+@dataclass(frozen=True)
+class PairSource:
+    """Where a split's pairs come from: local files, or a hub data set and its split."""
+
+    split: str
+    files: tuple[Path, ...] = ()
+    hub_id: str | None = None
+    hub_name: str | None = None
+
+    def fingerprint(self) -> list[str]:
+        """What identifies the content: hashes of the files, or the hub data set's own fingerprint."""
+        if self.hub_id is None:
+            return [hash_of_file(path) for path in self.files]
+        return [self.hub_id, str(self.hub_name), self.split, _load_hub_split(self)._fingerprint]
+
+
+def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> PairSource:
+    """Resolve `entries` (files, globs, or folders of files; or one hub id) for a split.
+
+    In a folder the files whose names begin with the split's (train*, validation* or val*, test*) are taken. Raises
+    InputError for an entry that leads to no file.
+    """
+    if not entries:
+        raise InputError(f"data.{split} is empty: name files, folders, globs or a hub id")
+    files: list[Path] = []
+    for entry in entries:
+        path = Path(entry)
+        if path.is_dir():
+            found = _split_files(path, split)
+            if not found:
+                names = " or ".join(f"{prefix}*" for prefix in _prefixes(split))
+                raise InputError(
+                    f"data.{split}: the folder '{entry}' holds no file {names} ({', '.join(ROW_SUFFIXES)})"
+                )
+        elif path.is_file():
+            found = [path]
+        else:
+            found = sorted(filter(Path.is_file, map(Path, glob.glob(entry, recursive=True))))  # noqa: PTH207 (absolute ones too)
+        if not found and len(entries) == 1 and re.fullmatch(r"[\w.-]+/[\w.-]+", entry) and row_format(path) is None:
+            return PairSource(split, hub_id=entry, hub_name=hub_name)
+        if not found:
+            raise InputError(f"data.{split}: '{entry}' matches no file ({', '.join(ROW_SUFFIXES)}) and is no hub id")
+        files += found
+    return PairSource(split, files=tuple(files))
+
+
+def read_pairs(
+    source: PairSource, config: DataConfig, report: ReadReport, target: Target = "summary"
+) -> Iterator[Pair]:
+    """Stream the pairs of a source; rows that cannot be used are counted in `report`, never silently gone.
+
+    Raises InputError when a column is missing, naming those that are there.
+    """
+    columns: tuple[str, str] | None = None
+    for row in _rows(source):
+        if row.error is not None:
+            report.drop(row.error.partition(" (")[0], row.location)
+            continue
+        columns = columns or _columns(row, config, target)
+        document_cell, target_cell = (row.columns.get(column) for column in columns)
+        try:
+            document = clean_text(text_of(document_cell))
+            wanted = label_of(target_cell) if target == "label" else clean_text(text_of(target_cell))
+        except ValueError as error:
+            report.drop(f"a cell that {error}", row.location)
+            continue
+        if not document or not wanted:
+            report.drop("empty document" if not document else f"empty {target}", row.location)
+            continue
+        yield Pair(id_of(row) or row.location, document, wanted)
+
+
+def _columns(row: Row, config: DataConfig, target: Target) -> tuple[str, str]:
+    document = find_column(row, config.document_column, DOCUMENT_COLUMNS, "data.document_column")
+    if target == "label":
+        return document, find_column(row, config.label_column, LABEL_COLUMNS, "data.label_column")
+    return document, find_column(row, config.summary_column, SUMMARY_COLUMNS, "data.summary_column")
+
+
+def _prefixes(split: str) -> tuple[str, ...]:
+    return ("validation", "val", "dev") if split == "validation" else (split,)
+
+
+def _split_files(folder: Path, split: str) -> list[Path]:
+    found = (path for path in sorted(folder.iterdir()) if path.is_file() and row_format(path))
+    return [path for path in found if path.name.startswith(_prefixes(split))]
+
+
+def _rows(source: PairSource) -> Iterator[Row]:
+    if source.hub_id is not None:
+        for number, columns in enumerate(_load_hub_split(source), start=1):
+            yield Row(f"{source.hub_id}:{source.split}:{number}", dict(columns))
+    for path in source.files:
+        yield from read_rows(path)
+
+
+def _load_hub_split(source: PairSource) -> Any:
+    """The split of a hub data set; code in the repository is never run."""
+    import datasets
+
+    try:
+        return datasets.load_dataset(str(source.hub_id), source.hub_name, split=source.split)
+    except Exception as error:  # the hub client's errors share no base class
+        message = " ".join(str(error).split())
+        raise InputError(f"data.{source.split}: cannot load '{source.hub_id}': {message}") from error

@@ -1,0 +1,96 @@
+"""Documents as source tokens: text that only looks like a special token stays text; what is dropped is counted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from summarizer.errors import InputError
+from summarizer.text import clean_text, split_sentences
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document as the encoder reads it: ids, special ones included, and how many text tokens were dropped.
+
+    text: the document itself, clean, from which its summary may get capitals and numbers; None for one given as ids.
+    """
+
+    ids: tuple[int, ...]
+    num_text_tokens: int
+    dropped_tokens: int = 0
+    text: str | None = field(default=None, compare=False)  # what is read is the same
+
+
+class SourceEncoder:
+    """Encodes documents for one model: `prompt`, text and special tokens, at most `max_tokens` of them together.
+
+    The text's tail is dropped where the limit asks for it; what the tokenizer adds at the ends always stays. With
+    `sentence_per_line` each sentence is a line, as it was when a model of ours was trained.
+    """
+
+    def __init__(
+        self, tokenizer: Any, max_tokens: int | None = None, prompt: str = "", sentence_per_line: bool = False
+    ) -> None:
+        self._sentence_per_line = sentence_per_line
+        self._tokenizer = tokenizer
+        self._max_tokens = max_tokens
+        probe = encode_text(tokenizer, "a")
+        framed = tokenizer("a", verbose=False).input_ids
+        start = next((i for i in range(len(framed)) if framed[i : i + len(probe)] == probe), 0)
+        self._opening, self._closing = framed[:start], framed[start + len(probe) :]
+        self._prompt = encode_text(tokenizer, prompt) if prompt else []
+        self._num_added = len(self._opening) + len(self._prompt) + len(self._closing)
+        if max_tokens is not None and max_tokens <= self._num_added:
+            raise InputError(f"max_source_tokens={max_tokens} leaves no room; {self._num_added} are special tokens")
+
+    def encode(self, document: str | Sequence[int]) -> Source:
+        """Encode a text, cleaned, or ids with or without the tokenizer's special tokens."""
+        if isinstance(document, str):
+            text = clean_text(document)
+            return replace(self.encode_many([text])[0], text=text)
+        ids = list(document)
+        for added in (self._opening, self._prompt):
+            if added and ids[: len(added)] == added:
+                ids = ids[len(added) :]
+        if self._closing and ids[-len(self._closing) :] == self._closing:
+            ids = ids[: -len(self._closing)]
+        return self._frame(ids)
+
+    def encode_many(self, texts: Sequence[str]) -> list[Source]:
+        """Encode clean texts together, faster than one by one."""
+        if self._sentence_per_line:
+            texts = ["\n".join(split_sentences(text)) for text in texts]
+        return [self._frame(ids) for ids in encode_texts(self._tokenizer, texts)]
+
+    def _frame(self, text_ids: list[int]) -> Source:
+        kept = text_ids if self._max_tokens is None else text_ids[: self._max_tokens - self._num_added]
+        ids = [*self._opening, *self._prompt, *kept, *self._closing]
+        return Source(tuple(ids), len(kept), len(text_ids) - len(kept))
+
+
+def encode_text(tokenizer: Any, text: str) -> list[int]:
+    """Ids of `text` without special tokens, neither added nor read into a literal `</s>` or `<pad>` of the text."""
+    return encode_texts(tokenizer, [text])[0]
+
+
+def encode_texts(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Like `encode_text` for many texts; a fast tokenizer encodes them in parallel."""
+    special = special_ids(tokenizer)
+    encoded = _encode(tokenizer, list(texts))
+    for position, ids in enumerate(encoded):
+        if special.intersection(ids):  # a unigram vocabulary knows them as pieces like any other
+            text = texts[position]
+            for token in sorted(tokenizer.all_special_tokens, key=len, reverse=True):
+                if len(token) > 1 and token != tokenizer.unk_token:
+                    text = text.replace(token, f"{token[0]} {token[1:]}")
+            encoded[position] = [token_id for token_id in _encode(tokenizer, [text])[0] if token_id not in special]
+    return encoded
+
+
+def special_ids(tokenizer: Any) -> frozenset[int]:
+    """Ids that stand for no text: all special ones except that of unknown text."""
+    return frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+
+
+def _encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    return tokenizer(texts, add_special_tokens=False, split_special_tokens=True, verbose=False).input_ids

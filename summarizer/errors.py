@@ -1,0 +1,13 @@
+"""The errors that a user sees as one line."""
+
+
+class InputError(ValueError):
+    """Something that the user gave cannot be used; the message is one line that says what and where."""
+
+
+class UsageError(InputError):
+    """The call itself cannot be served; the exit status is 2, not 1."""
+
+
+class StoppedError(Exception):
+    """The work was stopped from outside and what is done is kept; the message says how to go on."""

@@ -1,0 +1,257 @@
+"""Predictions and references brought together by id or by order, streamed: texts stay on disk until their turn."""
+
+import json
+import re
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from summarizer.columns import ID_COLUMNS
+from summarizer.errors import InputError
+from summarizer.evaluation.files_of_texts import Columns, TextRow, read_predictions, read_references
+from summarizer.rows import row_format
+
+NAMED = 3  # ids that a message names
+_WHOLE_NUMBER = re.compile(r"\d+\.0")  # as some programs write a column of numbers into CSV
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What to do about rows that do not pair plainly; the first of each is an error, or scores 0."""
+
+    mismatch: Literal["error", "intersect", "zero"] = "error"  # zero: a reference without a prediction scores 0
+    duplicates: Literal["error", "first", "last"] = "error"
+    empty: Literal["zero", "drop", "error"] = "zero"  # empty or failed predictions, and empty references
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prediction with its reference, and the document where the references file holds it."""
+
+    id: str
+    prediction: str  # "" for a failed or missing one
+    reference: str
+    document: str | None = None
+    failed: bool = False
+    other_references: tuple[str, ...] = ()
+    source_cut: bool | None = None
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """All references."""
+        return (self.reference, *self.other_references)
+
+
+@dataclass
+class Examples:
+    """Iterating streams the examples in the order of the references; `counts` and `notes` say what was decided."""
+
+    num_examples: int
+    stream: Callable[[], Iterator[Example]]
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return self.num_examples
+
+    def __iter__(self) -> Iterator[Example]:
+        return self.stream()
+
+
+@dataclass
+class _Side:
+    """What is kept of a file in memory: for each row its id and whether it is empty, and the ids' positions."""
+
+    path: Path
+    ids: list[str | None] = field(default_factory=list)
+    empty: list[bool] = field(default_factory=list)
+    failed: int = 0
+    positions: dict[str, int] = field(default_factory=dict)
+    num_repeated: int = 0
+
+    def add(self, row: TextRow) -> None:
+        """Take the next row in."""
+        if self.ids and (row.id is None) != (self.ids[0] is None):
+            raise InputError(f"{row.location if row.id is None else self.path}: has no id, while other rows have")
+        self.ids.append(row.id)
+        self.empty.append(not row.text.strip())
+
+    def index(self, duplicates: str, notes: list[str]) -> None:
+        """Find the positions of the ids."""
+        if not self.ids:
+            raise InputError(f"{self.path}: holds no rows")
+        if all(row_id and _WHOLE_NUMBER.fullmatch(row_id) for row_id in self.ids):
+            self.ids = [str(row_id).removesuffix(".0") for row_id in self.ids]
+        for position, row_id in enumerate(self.ids):
+            if row_id is not None and (duplicates == "last" or row_id not in self.positions):
+                self.positions[row_id] = position
+        counts = Counter(row_id for row_id in self.ids if row_id is not None)
+        if twice := [row_id for row_id, count in counts.items() if count > 1]:
+            if duplicates == "error":
+                raise InputError(
+                    f"{self.path}: {len(twice)} ids stand there more than once{first_of(twice)};"
+                    " --on-duplicates first or last chooses"
+                )
+            self.num_repeated = sum(counts[row_id] - 1 for row_id in twice)
+            notes.append(
+                f"{self.path}: {len(twice)} ids stand there more than once{first_of(twice)}: {duplicates} taken"
+            )
+
+
+@contextmanager
+def open_examples(
+    predictions_path: Path, references_path: Path, columns: Columns, policy: Policy
+) -> Iterator[Examples]:
+    """Pair the rows of two files (or folders) by id, or by order where a side has no ids.
+
+    Both are read once to find out what they hold, the references once more when the examples are wanted. Meanwhile
+    the predictions lie in a temporary file. Raises InputError, naming the first few, for what the policy refuses.
+    """
+    with tempfile.TemporaryDirectory(prefix="summarizer-") as folder, _Store(Path(folder) / "rows.db") as store:
+        predictions, references = _Side(predictions_path), _Side(references_path)
+        for row in read_predictions(predictions_path, columns):
+            predictions.failed += row.failed
+            predictions.add(row)
+            store.append(row)
+        for row in read_references(references_path, columns):
+            references.add(row)
+        notes: list[str] = []
+        for side in (predictions, references):
+            side.index(policy.duplicates, notes)
+        partners, counts = _pair(predictions, references, policy, notes)  # by the position of the reference
+        _decide_empty(predictions, references, partners, policy, notes)
+        if not partners:
+            raise InputError(
+                f"nothing is left to score of {predictions_path} and {references_path}: {'; '.join(notes)}"
+            )
+
+        def stream() -> Iterator[Example]:
+            for position, reference in enumerate(read_references(references_path, columns)):
+                if position in partners:
+                    partner = partners[position]
+                    text, failed, source_cut = ("", False, None) if partner is None else store.get(partner)
+                    own_id = references.ids[position] or (partner is not None and predictions.ids[partner])
+                    yield Example(
+                        own_id or str(position + 1),
+                        text,
+                        reference.text,
+                        reference.document,
+                        failed,
+                        reference.other_texts,
+                        source_cut,
+                    )
+
+        yield Examples(len(partners), stream, counts, notes)
+
+
+def _pair(
+    predictions: _Side, references: _Side, policy: Policy, notes: list[str]
+) -> tuple[dict[int, int | None], dict[str, int]]:
+    """For each reference that is scored, the position of its prediction, or None for one that is missing."""
+    with_ids = [side.ids[0] is not None for side in (predictions, references)]
+    rows = _positions_by_rows(predictions.ids, references) if with_ids == [True, False] else {}
+    if all(with_ids) or rows:
+        ours, theirs = predictions.positions, rows or references.positions
+    elif any(with_ids) and not any(_is_text(side.path) for side in (predictions, references)):
+        path = references.path if with_ids[0] else predictions.path
+        raise InputError(f"{path}: has no id column ({' or '.join(ID_COLUMNS)}), while the other file has one")
+    else:
+        ours, theirs = (
+            {str(line): line - 1 for line in range(1, len(side.ids) + 1)} for side in (predictions, references)
+        )
+    without_prediction = [row_id for row_id in theirs if row_id not in ours]
+    without_reference = [row_id for row_id in ours if row_id not in theirs]
+    what = "ids" if all(with_ids) else "rows"
+    found = (
+        f"the {what} of {predictions.path} and {references.path} differ: {len(ours) - len(without_reference)} in both, "
+        f"{len(without_prediction)} references without a prediction{first_of(without_prediction)}, "
+        f"{len(without_reference)} predictions without a reference{first_of(without_reference)}"
+    )
+    if without_prediction or without_reference:
+        if policy.mismatch == "error":
+            raise InputError(f"{found}; --on-mismatch intersect scores the shared ones, zero gives 0 to the rest")
+        if len(ours) == len(without_reference):
+            raise InputError(f"{found}; nothing is shared")
+        notes.append(
+            f"{found}; {'only the shared ones are scored' if policy.mismatch == 'intersect' else 'those are 0'}"
+        )
+    partners = {
+        position: ours.get(row_id) for row_id, position in theirs.items() if row_id in ours or policy.mismatch == "zero"
+    }
+    return dict(sorted(partners.items())), {
+        "predictions_left_out": len(without_reference),
+        "references_left_out": len(without_prediction) if policy.mismatch == "intersect" else 0,
+        "predictions_missing": len(without_prediction) if policy.mismatch == "zero" else 0,
+        "duplicates_left_out": predictions.num_repeated + references.num_repeated,
+    }
+
+
+def _positions_by_rows(ids: Sequence[str | None], references: _Side) -> dict[str, int]:
+    """Positions of references without ids under the names that `summarize` gives to their rows, FILE:1, FILE:2 …
+
+    Empty where `ids` are other names.
+    """
+    named = [str(row_id).rpartition(":") for row_id in ids]
+    files = {file for file, _, _ in named}
+    if len(files) > 1 or Path(min(files)).name != references.path.name or not all(row.isdigit() for *_, row in named):
+        return {}
+    return {f"{min(files)}:{position + 1}": position for position in range(len(references.ids))}
+
+
+def _decide_empty(
+    predictions: _Side, references: _Side, partners: dict[int, int | None], policy: Policy, notes: list[str]
+) -> None:
+    for kind, found in (
+        ("predictions", [at for at, partner in partners.items() if partner is not None and predictions.empty[partner]]),
+        ("references", [at for at in partners if references.empty[at]]),
+    ):
+        if not found:
+            continue
+        message = f"{len(found)} {kind} are empty{first_of([references.ids[at] or str(at + 1) for at in found])}"
+        if policy.empty == "error":
+            raise InputError(f"{message}; --on-empty zero scores them 0, drop leaves them out")
+        notes.append(f"{message}: {'scored 0' if policy.empty == 'zero' else 'left out'}")
+        if policy.empty == "drop":
+            for at in found:
+                partners.pop(at, None)
+
+
+class _Store:
+    """Predictions on disk, by position."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path)
+        self._connection.execute("CREATE TABLE rows (position INTEGER PRIMARY KEY, content TEXT)")
+        self._count = 0
+
+    def __enter__(self) -> "_Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def append(self, row: TextRow) -> None:
+        """Keep the next row."""
+        content = json.dumps([row.text, row.failed, row.source_cut])
+        self._connection.execute("INSERT INTO rows VALUES (?, ?)", (self._count, content))
+        self._count += 1
+
+    def get(self, position: int) -> tuple[str, bool, bool | None]:
+        """Text, whether it failed, whether its document was cut."""
+        query = self._connection.execute("SELECT content FROM rows WHERE position = ?", (position,))
+        return tuple(json.loads(query.fetchone()[0]))
+
+
+def first_of(ids: Sequence[str]) -> str:
+    """The first few ids, in brackets; nothing for none."""
+    named = ", ".join(repr(row_id) for row_id in ids[:NAMED])
+    return f" ({named}{', …' if len(ids) > NAMED else ''})" if ids else ""
+
+
+def _is_text(path: Path) -> bool:
+    return path.is_file() and row_format(path) is None and path.suffix.lower() != ".json"

@@ -1,0 +1,84 @@
+"""What people see of an evaluation: a progress bar while it runs, a table at its end."""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from summarizer.evaluation.evaluate import Evaluation, examples_path
+from summarizer.evaluation.score_table import Intervals
+
+SECONDS_WITHOUT_BAR = 2.0
+WIDTH_IN_FILES = 140
+METRIC_NAMES = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "rougeLsum": "ROUGE-Lsum",
+    "bertscore": "BERTScore",
+}
+Result = TypeVar("Result")
+
+
+def show_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
+    """Pass results on, with a bar on stderr once it takes over two seconds and if that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield from results
+        return
+    columns = (TextColumn("Scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task("Scoring", total=total)
+    shown_from = time.monotonic() + SECONDS_WITHOUT_BAR
+    try:
+        for result in results:
+            bar.advance(task)
+            if not bar.live.is_started and time.monotonic() > shown_from:
+                bar.start()
+            yield result
+    finally:
+        bar.stop()
+
+
+def table_console() -> Console:
+    """A console for a table and lines beneath it; wide enough for the table where nothing says how wide it is."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH_IN_FILES)
+    return console
+
+
+def make_table(evaluation: Evaluation, name: str) -> Table:
+    """F-measures × 100 over their intervals: the predictions (called `name`), and the baselines beneath."""
+    table = Table(title=f"F × 100 of {evaluation.num_examples} summaries", box=box.SIMPLE, pad_edge=False)
+    table.add_column("", overflow="fold", min_width=10)
+    for metric in evaluation.scores:
+        table.add_column(METRIC_NAMES[metric], justify="right", no_wrap=True)
+    table.add_row(name, *_cells(evaluation.scores), end_section=True)
+    for baseline, scores in evaluation.baselines.items():
+        table.add_row(baseline, *_cells(scores))
+    return table
+
+
+def print_evaluation(evaluation: Evaluation, name: str) -> None:
+    """Print the table, what was counted or measured beside it, the signature, and where the files are."""
+    console = table_console()
+    console.print(make_table(evaluation, name))
+    for note in evaluation.notes:
+        console.print(f"note: {note}")
+    counts = [f"{count} {what.replace('_', ' ')}" for what, count in evaluation.counts.items() if count]
+    if counts:
+        console.print(f"counted: {', '.join(counts)}")
+    measures = [f"{what.replace('_', ' ')} {value:.3g}" for what, value in evaluation.text_measures.items()]
+    console.print(f"texts: {', '.join(measures)}")
+    console.print(f"signature: {evaluation.signature}")
+    console.print(f"written: {evaluation.output}, {examples_path(evaluation.output)}")
+
+
+def _cells(scores: Intervals) -> list[str]:
+    intervals = [measures["fmeasure"] for measures in scores.values()]
+    return [f"{100 * of.mean:.2f}\n[{100 * of.low:.2f}, {100 * of.high:.2f}]" for of in intervals]

@@ -1,0 +1,333 @@
+"""Source tokens to summaries: batches by token budget, results that do not depend on them, failures that stay alone."""
+
+import copy
+import hashlib
+import math
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, LogitsProcessorList
+
+from summarizer.data.source_tokens import Source, SourceEncoder, special_ids
+from summarizer.data.tokenizer import lowercases
+from summarizer.errors import InputError
+from summarizer.generation.beam_search import beam_search, can_search
+from summarizer.generation.casing import Casing
+from summarizer.generation.constraints import (
+    NonFiniteLogitsError,
+    NoRepeatedWords,
+    NumbersOfDocuments,
+    Pieces,
+    RefuseNonFinite,
+)
+from summarizer.generation.limits import source_limit
+from summarizer.generation.numbers import Numbers
+from summarizer.generation.options import Summary, SummarySettings
+from summarizer.generation.read_ahead import read_ahead
+from summarizer.models.published import prepare_inputs
+from summarizer.text import clean_text
+
+DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
+WINDOW_BATCHES = 8  # documents are sorted by length among so many batches at a time
+WINDOW_DOCUMENTS = 1024
+
+
+def generate_summaries(
+    model: Any,
+    tokenizer: Any,
+    documents: Iterable[str | Sequence[int]],
+    settings: SummarySettings | None = None,
+) -> list[Summary]:
+    """Summarize documents, given as texts or as ids, in their order.
+
+    The model is used as it is, on its device and in its dtype, and given back in the mode (training or not) it had;
+    global random states are left alone. In float32 the result for a document does not depend on the others.
+    """
+    return list(in_order(generate_in_batches(model, tokenizer, documents, settings)))
+
+
+def in_order(batches: Iterable[list[tuple[int, Summary]]]) -> Iterator[Summary]:
+    """The summaries of (position, summary) pairs in the order of their positions, each as soon as its turn has come."""
+    waiting: dict[int, Summary] = {}
+    position = 0
+    for batch in batches:
+        waiting.update(batch)
+        while position in waiting:
+            yield waiting.pop(position)
+            position += 1
+
+
+def generate_in_batches(
+    model: Any,
+    tokenizer: Any,
+    documents: Iterable[str | Sequence[int]],
+    settings: SummarySettings | None = None,
+    ahead: bool = False,
+) -> Generator[list[tuple[int, Summary]], None, None]:
+    """Summarize a stream of documents; yields finished batches of (position in the stream, summary).
+
+    Takes at most WINDOW_BATCHES batches of documents at a time, so memory does not grow with the stream; with `ahead`
+    a thread reads and encodes as many while the model works. Raises InputError at once for settings that do not fit
+    the model.
+    """
+    settings = settings or SummarySettings()
+    writer = _SummaryWriter(model, tokenizer, settings)
+    sentence_per_line = getattr(model.config, "sentence_per_line", False)
+    encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model), sentence_per_line)
+    window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
+    encoded = _encoded(encoder, documents)
+    if ahead:
+        shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
+        encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
+    return _finished_batches(writer, encoded, window_tokens)
+
+
+def _encoded(
+    encoder: SourceEncoder, documents: Iterable[str | Sequence[int]]
+) -> Generator[tuple[int, Source | Summary], None, None]:
+    """The documents encoded; the summary of one that has no text or cannot be encoded."""
+    for position, document in enumerate(documents):
+        try:
+            source = encoder.encode(document)
+        except Exception as error:  # whatever a tokenizer raises concerns this document
+            yield position, _failed(error)
+        else:
+            yield position, source if source.num_text_tokens else Summary("", 0, 0, 0, "empty")
+
+
+def _finished_batches(
+    writer: "_SummaryWriter", encoded: Generator[tuple[int, Source | Summary], None, None], window_tokens: int
+) -> Generator[list[tuple[int, Summary]], None, None]:
+    window: list[tuple[int, Source]] = []
+    waiting_tokens = 0
+    try:
+        for position, source in encoded:
+            if isinstance(source, Summary):
+                yield [(position, source)]
+                continue
+            window.append((position, source))
+            waiting_tokens += len(source.ids)
+            if waiting_tokens >= window_tokens or len(window) >= WINDOW_DOCUMENTS:
+                yield from map(writer.summarize, writer.batches(window))
+                window, waiting_tokens = [], 0
+        yield from map(writer.summarize, writer.batches(window))
+    finally:
+        encoded.close()
+
+
+def _failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
+    message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    return Summary("", source_tokens, dropped_tokens, 0, "failed", message)
+
+
+def _prompt(model: Any) -> str:
+    """What a multi-task model such as T5 wants before a document."""
+    tasks = getattr(model.config, "task_specific_params", None) or {}
+    return (tasks.get("summarization") or {}).get("prefix", "").strip()
+
+
+class _SummaryWriter:
+    """What one stream of documents shares: the model, its generation settings, and how batches are made."""
+
+    def __init__(self, model: Any, tokenizer: Any, settings: SummarySettings) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._settings = settings
+        self._special = special_ids(tokenizer)
+        self._numbers = Numbers(model, tokenizer)
+        self._pieces = Pieces(tokenizer, model.config.get_text_config(decoder=True).vocab_size)
+        self._generation = _generation_config(model, settings)
+        self._max_new_tokens: int = self._generation.max_new_tokens
+        if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
+            raise InputError("temperature and top_p need do_sample")
+        self._generation.num_return_sequences = count = settings.num_candidates
+        if count > (self._generation.num_beams or 1) and not self._generation.do_sample:
+            raise InputError(f"num_candidates={count} needs num_beams={count} or more, or do_sample")
+
+    def batches(self, window: list[tuple[int, Source]]) -> Iterator[list[tuple[int, Source]]]:
+        """Documents of like length and the same cap, within the token budget; when sampling, one each."""
+        batch: list[tuple[int, Source]] = []
+        for item in sorted(window, key=lambda item: (len(item[1].ids), item[0]), reverse=True):
+            full = batch and (
+                self._generation.do_sample
+                or (len(batch) + 1) * len(batch[0][1].ids) > self._settings.tokens_per_batch
+                or self._cap(item[1]) != self._cap(batch[0][1])
+            )
+            if full:
+                yield batch
+                batch = []
+            batch.append(item)
+        if batch:
+            yield batch
+
+    def summarize(self, batch: list[tuple[int, Source]]) -> list[tuple[int, Summary]]:
+        """Summarize a batch; what fails in it is tried alone, then in float32, and then reported as failed."""
+        started = time.monotonic()
+        sources = [source for _, source in batch]
+        summaries, error = self._try(self._model, sources)
+        if error is not None and len(batch) > 1:
+            return [pair for item in batch for pair in self.summarize([item])]
+        if isinstance(error, NonFiniteLogitsError) and self._model.dtype != torch.float32:
+            summaries, error = self._try(copy.deepcopy(self._model).float(), sources)
+        if error is not None:
+            summaries = [_failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
+        seconds = (time.monotonic() - started) / len(batch)
+        return [
+            (position, replace(summary, seconds=seconds))
+            for (position, _), summary in zip(batch, summaries, strict=True)
+        ]
+
+    def _try(self, model: Any, sources: list[Source]) -> tuple[list[Summary], Exception | None]:
+        try:
+            return self._generate(model, sources), None
+        except Exception as error:  # whatever a model raises, memory running out included, concerns these documents
+            return [], error.with_traceback(None)  # the frames hold on to the memory that ran out
+
+    def _generate(self, model: Any, sources: list[Source]) -> list[Summary]:
+        config = copy.deepcopy(self._generation)
+        cap = self._cap(sources[0])
+        config.max_new_tokens = min(cap + self._num_forced, self._max_new_tokens)
+        config.min_new_tokens = min(config.min_new_tokens or 0, cap) or None
+        inputs = self._inputs(model, sources)
+        numbers = NumbersOfDocuments(self._pieces, inputs["input_ids"]) if self._only_known_numbers else None
+        with _evaluating(model, config), self._random_state(sources):
+            rows = model.generate(
+                **inputs,
+                generation_config=config,
+                logits_processor=self._constraints(numbers),
+                custom_generate=beam_search if can_search(model, config) else None,
+            )
+        each = self._settings.num_candidates
+        summaries = []
+        for number, source in enumerate(sources):
+            written = []
+            for row in rows[number * each : (number + 1) * each].tolist():
+                ids = [token_id for token_id in row if token_id not in self._special][:cap]
+                if numbers is not None:
+                    ids = numbers.without_unfinished(number, ids)
+                written.append((self._text(ids, source), len(ids)))
+            if source.text is not None and lowercases(self._tokenizer):
+                casing = Casing(source.text)
+                written = [(casing.restore(text), count) for text, count in written]
+            summaries.append(self._summary(source, written))
+        return summaries
+
+    @property
+    def _only_known_numbers(self) -> bool:
+        asked = self._settings.numbers_from_document
+        return len(self._numbers.ids) > 0 if asked is None else asked
+
+    def _constraints(self, numbers: NumbersOfDocuments | None) -> LogitsProcessorList:
+        constraints = LogitsProcessorList([RefuseNonFinite()])
+        if size := getattr(self._generation, "no_repeat_words", None):
+            constraints.append(NoRepeatedWords(self._pieces, size))
+        if numbers is not None:
+            constraints.append(numbers)
+        return constraints
+
+    @property
+    def _num_forced(self) -> int:
+        """New tokens that are not the summary's text: the end, and a first token that the model forces."""
+        return 1 + (self._generation.forced_bos_token_id is not None)
+
+    def _cap(self, source: Source) -> int:
+        """Most text tokens of a summary: the model's limit, and never more than the document has.
+
+        Below the limit rounded down to four binary digits, so that documents of about the same length share a batch;
+        it depends on the document alone.
+        """
+        unit = 1 << max(0, source.num_text_tokens.bit_length() - 4)
+        return min(self._max_new_tokens, source.num_text_tokens // unit * unit)
+
+    def _inputs(self, model: Any, sources: list[Source]) -> dict[str, torch.Tensor]:
+        """input_ids and attention_mask, [B, N] each, padded on the right."""
+        pad_id = self._tokenizer.pad_token_id
+        pad_id = pad_id if pad_id is not None else model.config.pad_token_id or 0
+        lengths = [len(source.ids) for source in sources]
+        ids = torch.full((len(sources), max(lengths)), pad_id)
+        mask = torch.zeros_like(ids)
+        for row, source in enumerate(sources):
+            ids[row, : lengths[row]] = torch.tensor(source.ids)
+            mask[row, : lengths[row]] = 1
+        inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
+        return {name: tensor.to(model.device) for name, tensor in inputs.items()}
+
+    def _text(self, ids: list[int], source: Source) -> str:
+        """The text of a summary's ids."""
+        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
+        if source.text is not None:
+            text = self._numbers.restore(text, ids, source.text, source.ids)
+        return text
+
+    def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
+        text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))
+        read = (source.num_text_tokens, source.dropped_tokens)
+        if not text:
+            return Summary("", *read, 0, "failed", "the model wrote an empty summary")
+        candidates = tuple(dict.fromkeys(text for text, _ in written if text)) if len(written) > 1 else ()
+        return Summary(text, *read, num_tokens, candidates=candidates)
+
+    @contextmanager
+    def _random_state(self, sources: list[Source]) -> Iterator[None]:
+        """Sampling from a random state of the seed and the document alone; the global one comes back after."""
+        if not self._generation.do_sample:
+            yield
+            return
+        key = hashlib.sha256(repr((self._settings.seed, sources[0].ids)).encode()).digest()
+        device = self._model.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(int.from_bytes(key[:8], "little") >> 1)
+            yield
+
+
+def _generation_config(model: Any, settings: SummarySettings) -> GenerationConfig:
+    """The model's own generation settings under the user's; the limit on length always as max_new_tokens."""
+    config = copy.deepcopy(model.generation_config)
+    for name in (
+        "num_beams",
+        "length_penalty",
+        "no_repeat_ngram_size",
+        "no_repeat_words",
+        "do_sample",
+        "temperature",
+        "top_p",
+    ):
+        if (value := getattr(settings, name)) is not None:
+            setattr(config, name, value)
+    if (config.num_beams or 1) == 1:  # these are for beams only
+        config.early_stopping = config.length_penalty = None
+    shortest, longest = settings.token_limits
+    longest = longest or config.max_new_tokens
+    if longest is None:  # max_length counts the decoder's start token
+        longest = config.max_length - 1 if (config.max_length or 0) > 1 else DEFAULT_MAX_SUMMARY_TOKENS
+    decoder = getattr(model.config, "decoder", None) or model.config
+    names = ("max_decoder_position_embeddings", "max_position_embeddings", "max_target_positions")
+    positions = next((getattr(decoder, name) for name in names if getattr(decoder, name, None)), math.inf)
+    config.max_new_tokens = int(min(longest, positions - 1))
+    if shortest is None:
+        shortest = config.min_new_tokens or max((config.min_length or 0) - 1, 0)
+    config.min_new_tokens = min(shortest, config.max_new_tokens)
+    config.max_length = config.min_length = None
+    config.return_dict_in_generate = False  # a model's own file may ask for it; the ids alone are needed
+    return config
+
+
+@contextmanager
+def _evaluating(model: Any, config: GenerationConfig) -> Iterator[None]:
+    """The model in evaluation mode, without gradients, under `config`; as it was afterwards.
+
+    `generate` fills what a configuration leaves open from the model's own, so the model's own is exchanged.
+    """
+    own, was_training = model.generation_config, model.training
+    model.generation_config = config
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.generation_config = own
+        model.train(was_training)

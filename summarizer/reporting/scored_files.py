@@ -1,0 +1,159 @@
+"""What `evaluate` wrote, read back: systems with the scores and measures of each example."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from summarizer.errors import InputError
+from summarizer.evaluation.evaluate import examples_path
+from summarizer.evaluation.examples import first_of
+from summarizer.evaluation.rouge import MEASURES
+from summarizer.evaluation.text_measures import MEASURE_NAMES
+
+# Parts of a signature that may differ between systems that are compared: they say nothing about a single score.
+_FREE = ("n", "mismatch", "duplicates", "empty", "bs", "ci", "seed", "lead-k", "sumy", "fastformer-summarizer")
+
+
+@dataclass(frozen=True)
+class System:
+    """A model or a baseline."""
+
+    name: str
+    kind: str  # "model" or "baseline"
+    ids: list[str]
+    metrics: tuple[str, ...]
+    scores: np.ndarray  # [examples, metrics, precision | recall | fmeasure]
+    measures: np.ndarray | None  # [examples, MEASURE_NAMES]; NaN where one has no meaning
+
+    def select(self, ids: Sequence[str]) -> "System":
+        """The same system on these examples, in this order."""
+        position = {row_id: index for index, row_id in enumerate(self.ids)}
+        rows = [position[row_id] for row_id in ids]
+        measures = None if self.measures is None else self.measures[rows]
+        return replace(self, ids=list(ids), scores=self.scores[rows], measures=measures)
+
+    def fmeasures(self, metrics: Sequence[str]) -> np.ndarray:
+        """F [examples, metrics]."""
+        columns = [self.metrics.index(metric) for metric in metrics]
+        return self.scores[:, columns, MEASURES.index("fmeasure")]
+
+
+@dataclass(frozen=True)
+class ScoredFile:
+    """A scores.json with the examples beside it."""
+
+    path: Path
+    content: dict[str, Any]
+    model: System
+    baselines: list[System]
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """The parts of the signature that must not differ between systems that are compared."""
+        parts = (part.partition(":") for part in self.content["signature"].split("|"))
+        return {name: value for name, _, value in parts if name not in _FREE}
+
+
+def read_files(arguments: Sequence[str]) -> list[ScoredFile]:
+    """Read the files of `[NAME=]PATH` arguments. Raises InputError for what is no scores.json, and for equal names."""
+    files = [_read_file(*_name_and_path(argument)) for argument in arguments]
+    names = [file.model.name for file in files]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise InputError(f"several systems would be called {twice[0]}; name them: NAME={files[0].path} …")
+    return files
+
+
+def check_comparable(files: Sequence[ScoredFile]) -> None:
+    """Raises InputError where scores were not made in the same way, or against other references."""
+    first = files[0]
+    for other in files[1:]:
+        for name in first.signature.keys() | other.signature.keys():
+            ours, theirs = first.signature.get(name), other.signature.get(name)
+            if ours != theirs and name != "bertscore":
+                raise InputError(
+                    f"{first.path} and {other.path} cannot be compared: {name} is {ours} there and {theirs} here"
+                )
+        hashes = [file.content.get("inputs", {}).get("references_sha256") for file in (first, other)]
+        if first.model.ids == other.model.ids and None not in hashes and hashes[0] != hashes[1]:
+            raise InputError(f"{first.path} and {other.path} have the same ids and different references")
+
+
+def shared_ids(files: Sequence[ScoredFile], on_mismatch: str) -> list[str]:
+    """The examples that all systems have, in the order of the first. Raises InputError where that is not all."""
+    first = files[0]
+    ids = first.model.ids
+    known = set(ids)
+    for other in files[1:]:
+        others = set(other.model.ids)
+        missing = [row_id for row_id in first.model.ids if row_id not in others]
+        added = [row_id for row_id in other.model.ids if row_id not in known]
+        if (missing or added) and on_mismatch == "error":
+            raise InputError(
+                f"the examples of {first.path} and {other.path} differ: {len(missing)} only in the first"
+                f"{first_of(missing)}, {len(added)} only in the second{first_of(added)};"
+                " --on-mismatch intersect compares on the shared ones"
+            )
+        ids = [row_id for row_id in ids if row_id in others]
+    if not ids:
+        raise InputError("there is no example that all systems have")
+    return ids
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The examples beside a scores.json."""
+    try:
+        with examples_path(path).open(encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{examples_path(path)}: cannot be read: {error}") from error
+
+
+def _name_and_path(argument: str) -> tuple[str, Path]:
+    name, equals, path = argument.partition("=")
+    if equals and not Path(argument).exists():
+        return name, Path(path)
+    path = Path(argument)
+    stem = path.name.removesuffix(".json").removesuffix(".scores")
+    in_folder = stem == "scores" and path.parent != Path()  # the folder that one is in says nothing of a system
+    return (path.resolve().parent.name if in_folder else stem), path
+
+
+def _read_file(name: str, path: Path) -> ScoredFile:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        metrics = tuple(content["scores"])
+        signature = content["signature"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not a file that `summarizer evaluate` wrote: {error}") from error
+    if not isinstance(signature, str) or not metrics:
+        raise InputError(f"{path}: is not a file that `summarizer evaluate` wrote")
+    ids: list[str] = []
+    scores: dict[str, list[np.ndarray]] = {}
+    measures: dict[str, list[np.ndarray]] = {}
+    for line in read_lines(path):
+        ids.append(line["id"])
+        for system, columns in {name: line, **line.get("baselines", {})}.items():
+            scores.setdefault(system, []).append(
+                np.array([[columns[metric][measure] for measure in MEASURES] for metric in metrics])
+            )
+            if found := columns.get("measures"):
+                measures.setdefault(system, []).append(np.array([found[each] for each in MEASURE_NAMES], dtype=float))
+    if len(ids) != content["num_examples"]:
+        raise InputError(f"{path}: says {content['num_examples']} examples, and beside it stand {len(ids)}")
+    model, *baselines = (
+        System(
+            system,
+            "baseline" if number else "model",
+            ids,
+            metrics,
+            np.array(scores[system]),
+            np.array(measures[system]) if system in measures else None,
+        )
+        for number, system in enumerate(scores)
+    )
+    return ScoredFile(path, content, model, baselines)

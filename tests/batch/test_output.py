@@ -1,0 +1,202 @@
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from summarizer.batch.file_names import TextNames
+from summarizer.batch.input_documents import InputDocument
+from summarizer.batch.output import FolderSink
+from summarizer.batch.records import SummaryRecord, markdown_page, titled_summary
+from summarizer.batch.resume import RecordSink
+from summarizer.errors import InputError
+
+
+def record(name, status="ok"):
+    summary = None if status == "failed" else f"Summary of {name}"
+    return SummaryRecord(name, name, None, status, summary, None, 9, 0, 3, 0.5)
+
+
+DOCUMENTS = [InputDocument(name, name, f"Text of {name}") for name in "abcd"]
+
+
+@given(st.lists(st.text(st.sampled_from("aA./\\ ~:\x00é#2txt"), max_size=12), max_size=12))
+def test_text_files_stay_below_the_folder_and_apart(ids):
+    names = TextNames()
+    paths = [PurePosixPath(names.of(name)) for name in ids]
+    folded = [str(path).casefold() for path in paths]
+    assert len(set(folded)) == len(paths)
+    for path in paths:
+        assert not path.is_absolute()
+        assert not {"..", "."} & set(path.parts)
+        assert path.suffix == ".txt"
+        assert not {str(parent).casefold() for parent in path.parents} & set(folded), "a file where a folder must be"
+
+
+def test_text_files_mirror_the_names_of_their_documents():
+    ids = ["a.txt", "sub/a.pdf", "sub/a.docx", "../../etc/passwd", "/abs", "A.TXT", "a.txt/b", "", "x" * 400]
+    names = TextNames()
+    expected = [
+        "a.txt", "sub/a.pdf.txt", "sub/a.docx.txt", "etc/passwd.txt", "abs.txt", "A#2.txt", "a.txt_b.txt",
+        "document.txt", f"{'x' * 180}.txt",
+    ]  # fmt: skip
+    assert [names.of(name) for name in ids] == expected
+
+
+def test_markdown_files_are_called_by_their_format():
+    names = TextNames("md")
+    assert [names.of(name) for name in ("a.txt", "a.md", "sub/a.pdf", "a.md/1")] == [
+        "a.txt.md", "a.md", "sub/a.pdf.md", "a.md_1.md",
+    ]  # fmt: skip
+
+
+def test_records_come_out_in_the_order_of_the_input_and_no_part_is_left(tmp_path):
+    sink = RecordSink(tmp_path / "new" / "out.jsonl", {"a": 1})
+    for position in (2, 0, 3, 1):
+        sink.write(position, DOCUMENTS[position], record("abcd"[position]))
+        sink.flush()
+    assert len((tmp_path / "new/out.jsonl.part").read_text().splitlines()) == 4
+    assert not (tmp_path / "new/out.jsonl").exists()
+    sink.finish()
+    sink.clear()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["out.jsonl"]
+    lines = (tmp_path / "new/out.jsonl").read_text().splitlines()
+    assert lines == [record(name).to_json() for name in "abcd"]
+
+
+@pytest.mark.parametrize("tail", ["", '{"key": "half a li', "\n", "null\n"])
+def test_an_interrupted_file_goes_on_with_its_whole_lines(tmp_path, tail):
+    sink = RecordSink(tmp_path / "out.jsonl", {"a": 1})
+    sink.write(1, DOCUMENTS[1], record("b"))
+    sink.write(0, DOCUMENTS[0], record("a", "failed"))
+    sink.close()
+    with sink.part.open("a") as part:
+        part.write(tail)
+    again = RecordSink(tmp_path / "out.jsonl", {"a": 1})
+    earlier = [again.earlier(position, document) for position, document in enumerate(DOCUMENTS)]
+    assert earlier == [None, record("b"), None, None]  # what failed is tried again
+    for position in (3, 2, 0):
+        again.write(position, DOCUMENTS[position], record("abcd"[position]))
+    again.finish()
+    again.clear()
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert lines == [record(name).to_json() for name in "abcd"]
+
+
+def test_nothing_is_taken_over_under_other_settings_or_for_another_text(tmp_path):
+    def interrupted():
+        sink = RecordSink(tmp_path / "out.jsonl", {"a": 1})
+        sink.write(0, DOCUMENTS[0], record("a"))
+        sink.close()
+
+    interrupted()
+    again = RecordSink(tmp_path / "out.jsonl", {"a": 1})
+    assert again.earlier(0, InputDocument("a", "a", "Changed")) is None
+    again.close()
+    other = RecordSink(tmp_path / "out.jsonl", {"a": 2})
+    assert other.earlier(0, DOCUMENTS[0]) is None
+    other.close()
+    interrupted()
+    (tmp_path / "out.jsonl.part.json").unlink()
+    headless = RecordSink(tmp_path / "out.jsonl", {"a": 1})
+    assert headless.earlier(0, DOCUMENTS[0]) is None
+    headless.close()
+
+
+def test_text_files_stay_apart_from_what_stands_beside_them_and_from_devices():
+    ids = [
+        "summaries.jsonl.part/y",
+        "SUMMARIES.jsonl/x",
+        "summaries.run.json/x",
+        "con",
+        "a/NUL.md",
+        "\u00e9",
+        "e\u0301",
+    ]
+    names = TextNames()
+    assert [names.of(name) for name in ids] == [
+        "summaries.jsonl.part_y.txt", "SUMMARIES.jsonl_x.txt", "summaries.run.json_x.txt", "_con.txt", "a/_NUL.md.txt",
+        "\u00e9.txt", "e\u0301#2.txt",
+    ]  # fmt: skip
+
+
+def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
+    (tmp_path / "a.txt").mkdir()
+    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}))
+    for position in (0, 1):
+        sink.earlier(position, DOCUMENTS[position])
+    written = [sink.write(position, DOCUMENTS[position], record("ab"[position])) for position in (0, 1)]
+    sink.finish()
+    sink.clear()
+    assert [(each.status, each.summary) for each in written] == [("failed", None), ("ok", "Summary of b")]
+    assert "a.txt" in str(written[0].error)
+    assert (tmp_path / "b.txt").read_text() == "Summary of b\n"
+
+
+def test_a_folder_of_markdown_mirrors_the_input(tmp_path):
+    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}), "md")
+    document = InputDocument("sub/a.pdf", "in/sub/a.pdf", "Text", title="A title")
+    assert sink.earlier(0, document) is None
+    sink.write(0, document, replace(record("sub/a.pdf"), path="in/sub/a.pdf", title="A title"))
+    page = (tmp_path / "sub/a.pdf.md").read_text()
+    assert page == "# A title\n\nSummary of sub/a.pdf\n\nSource: `in/sub/a.pdf`\n"
+    sink.close()
+
+
+def test_a_page_says_what_the_record_says_whatever_markdown_makes_of_signs():
+    starts = "12.5 12-fold\n+ 7) 3. six\n2)\n---"
+    text = "1. *One* [two](x) <b>three</b> `four` C# & &amp; $5\n- five_six_\n# seven\neight ~~nine~~ a|b \\ end"
+    page = markdown_page(
+        replace(record("x"), summary=f"{text}\n{starts}", title="# A *title* _of_ <i>signs</i> #", path="a`b.txt")
+    )
+    html = MarkdownIt("commonmark").render(page)
+    seen = [unescape(line) for line in re.findall(r"(?s)<(?:p|h1)>(.*?)</(?:p|h1)>", html)]
+    assert seen == ["# A *title* _of_ <i>signs</i> #", *f"{text}\n{starts}".split("\n"), "Source: <code>a`b.txt</code>"]
+    assert markdown_page(record("a.txt", "failed")) == "# a.txt\n\nSource: `a.txt`"
+
+
+def test_what_is_begun_anew_is_said(tmp_path):
+    said = []
+    path = tmp_path / "out.jsonl"
+    sink = RecordSink(path, {"a": 1}, said.append)
+    sink.write(0, DOCUMENTS[0], record("a"))
+    sink.close()
+    RecordSink(path, {"a": 1}, said.append).close()
+    assert not said
+    anew = RecordSink(path, {"a": 2}, said.append)
+    anew.finish()
+    anew.clear()
+    assert "other settings; begun anew" in said[0]
+    RecordSink(path, {"a": 2}, said.append).close()
+    assert said[1:] == [f"{path} is finished already; made anew"]
+
+
+def test_a_second_run_on_the_same_output_is_refused_until_the_first_ends(tmp_path):
+    pytest.importorskip("fcntl", reason="locks on files are of POSIX")
+    first = RecordSink(tmp_path / "out.jsonl", {"a": 1})
+    first.write(0, DOCUMENTS[0], record("a"))
+    for settings in ({"a": 1}, {"a": 2}):
+        with pytest.raises(InputError, match="another run is writing it"):
+            RecordSink(tmp_path / "out.jsonl", settings)
+    first.finish()
+    first.clear()
+    RecordSink(tmp_path / "out.jsonl", {"a": 1}).close()
+    assert (tmp_path / "out.jsonl").read_text() == record("a").to_json() + "\n"
+
+
+def test_a_lone_surrogate_in_a_record_is_written_as_json_writes_it(tmp_path):
+    sink = RecordSink(tmp_path / "out.jsonl", {})
+    sink.write(0, DOCUMENTS[0], record("a\ud800"))
+    sink.finish()
+    sink.clear()
+    assert json.loads((tmp_path / "out.jsonl").read_text())["id"] == "a\ud800"
+
+
+def test_people_see_titles_without_control_characters():
+    assert titled_summary(record("a\x1b[2J")) == "== a[2J ==\nSummary of a\x1b[2J\n"
+    assert titled_summary(record("a", "failed")) == "== a ==\n(failed)\n"

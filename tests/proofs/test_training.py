@@ -1,0 +1,64 @@
+"""The scripts that prove resuming and scaling, in small; their results in full are in results/."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def last_line(*command: str) -> dict:
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=250, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_killed_runs_equal_one_never_interrupted():
+    summary = last_line("scripts/proofs/training_resume.py", "--kills", "3", "--seed", "5")
+    assert summary["equal_by_kind"] == {"sample_ids": True, "metrics": True, "weights": True}
+    assert summary["files_of_weights"] == 8
+    assert summary["steps"] == 12
+
+
+@pytest.mark.slow
+def test_processes_change_neither_gradients_nor_rates():
+    summary = last_line("scripts/proofs/training_scaling.py", "--processes", "1,2", "--steps", "5")
+    resumed = summary["variants"].pop("resumed with other numbers of processes")
+    assert resumed["equal"]
+    for result in summary["variants"].values():
+        assert result["equal"]
+        assert result["same_learning_rates"]
+        assert result["largest_gradient"] > 0.01 > 1e4 * result["largest_difference_of_a_gradient"]
+
+
+@pytest.mark.slow
+def test_two_machines_train_as_one():
+    command = ["bash", "scripts/proofs/two_machines.sh"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert summary["equal"]
+    assert summary["steps"] == 20
+
+
+def test_the_results_in_full_are_those_of_runs_that_were_equal():
+    resume, scaling = (
+        json.loads((ROOT / f"results/training_{name}.json").read_text(encoding="utf-8"))
+        for name in ("resume", "scaling")
+    )
+    assert resume["equal"]
+    assert resume["kills"] == 25
+    assert resume["kills_while_a_checkpoint_was_written"] >= 5
+    assert scaling["equal"]
+    assert scaling["processes"] == [1, 2, 4]
+    machines = json.loads((ROOT / "results/two_machines.json").read_text(encoding="utf-8"))
+    assert machines["equal"]
+    assert min(machines["megabytes_received_by_each_machine"]) > 4e-6 * machines["parameters"] * machines["steps"]

@@ -1,0 +1,37 @@
+from summarizer.text import split_sentences
+from tests.evaluation.conftest import pubmed  # noqa: F401  (a fixture)
+
+TEXT = "Dr. Smith et al. saw 3.5 mg (Fig. 2). It worked.\n\nA heading\nthird line.  lower case."
+
+
+def test_auto_splits_each_line_further():
+    expected = ["Dr. Smith et al. saw 3.5 mg (Fig. 2).", "It worked.", "A heading", "third line.", "lower case."]
+    assert split_sentences(TEXT) == expected
+
+
+def test_newline_takes_lines_as_they_are():
+    expected = ["Dr. Smith et al. saw 3.5 mg (Fig. 2). It worked.", "A heading", "third line.  lower case."]
+    assert split_sentences(TEXT, "newline") == expected
+
+
+def test_sentencex_takes_line_breaks_as_spaces():
+    assert split_sentences("A hard\nwrapped line. And\r\none more.", "sentencex") == [
+        "A hard wrapped line.",
+        "And one more.",
+    ]
+
+
+def test_sentences_end_at_the_full_stops_of_other_scripts():
+    assert split_sentences("我喜欢猫。我也喜欢狗！") == ["我喜欢猫。", "我也喜欢狗！"]
+    assert split_sentences("नमस्ते दुनिया। यह एक वाक्य है।") == ["नमस्ते दुनिया।", "यह एक वाक्य है।"]
+
+
+def test_an_empty_text_has_no_sentences():
+    for split in ("auto", "newline", "sentencex"):
+        assert split_sentences(" \n ", split) == []
+
+
+def test_lower_cased_references_are_found_again_without_their_newlines(pubmed):  # noqa: F811
+    found = sum(len(split_sentences(row["summary"].replace("\n", " "))) for row in pubmed)
+    written = sum(len(row["summary"].split("\n")) for row in pubmed)
+    assert abs(found - written) < 0.02 * written
