@@ -18,8 +18,8 @@ from summarizer.generation.options import SummarySettings
 from summarizer.generation.summarizer import Summarizer
 from summarizer.generation.writer import generate_summaries
 from summarizer.memory import keep_freed_memory
-from summarizer.training.loss import summed_loss
 from summarizer.training.optim import make_optimizer
+from summarizer.training.summarization import summed_loss
 
 TOP_OPERATIONS = 12
 

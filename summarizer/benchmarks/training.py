@@ -18,8 +18,8 @@ from summarizer.config import TrainingConfig
 from summarizer.memory import keep_freed_memory
 from summarizer.models.loading import choose_device
 from summarizer.progress import WorkProgress
-from summarizer.training.loss import summed_loss
 from summarizer.training.optim import make_optimizer
+from summarizer.training.summarization import summed_loss
 
 OURS, SYSTEMS, PRODUCTS = "fastformer", ("fastformer", "led", "bigbird_pegasus", "pegasus_x"), "products"
 

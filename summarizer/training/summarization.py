@@ -1,16 +1,23 @@
-"""Summarization as a task: pairs of document and summary, a sequence-to-sequence model, ROUGE."""
+"""Summarization as a task: document and summary pairs, a sequence-to-sequence model, ROUGE of generated summaries."""
 
+from itertools import islice
 from typing import Any
 
+import torch.nn.functional as F
 from accelerate import Accelerator
+from accelerate.utils import gather_object
 from torch import Tensor
 
 from summarizer.config import RunConfig, Split
+from summarizer.data.batching import IGNORED
+from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.evaluation.evaluate import signature_of_texts
-from summarizer.training.loss import summed_loss
+from summarizer.evaluation.rouge import score_texts
+from summarizer.generation.options import SummarySettings
+from summarizer.generation.writer import generate_summaries
+from summarizer.models.published import prepare_inputs
 from summarizer.training.setup import check_lengths, load_tokenizer, make_model
-from summarizer.training.validation import validation_rouge
 
 
 class Summarization:
@@ -21,6 +28,7 @@ class Summarization:
         self.tokenizer = load_tokenizer(config)
         self.notes: list[str] = []
         self._longest = 0
+        self._scored: list[Pair] = []  # the validation pairs that are summarized for ROUGE
 
     def prepare(self, split: Split) -> PreparedData | None:
         """Pairs as token ids, found in the cache or tokenised."""
@@ -29,28 +37,71 @@ class Summarization:
         if split != "train" and not entries:
             return None
         prepared = prepare(entries, split, data, self.tokenizer, limit)
-        if split != "test":  # which the model need not read now
+        if split != "test":  # training never reads the test documents
             self._longest = max(self._longest, *prepared.source_lengths)
+        if split == "validation":
+            pairs = read_pairs(find_pairs(entries, split, data.hub_name), data, ReadReport())
+            self._scored = list(islice(pairs, min(self.config.training.rouge_examples, len(prepared))))
         return prepared
 
     def make_model(self) -> Any:
-        """A model that reads the longest document, or InputError."""
+        """The model to train. Raises InputError if it cannot read the longest document."""
         model, self.notes = make_model(self.config, self.tokenizer)
         check_lengths(model, self.tokenizer, self._longest)
         return model
 
     def summed_loss(self, model: Any, batch: dict[str, Tensor], label_smoothing: float) -> Tensor:
-        """Negative log-likelihood of the summaries' tokens."""
+        """The negative log-likelihood of the summaries' tokens."""
         return summed_loss(model, batch, label_smoothing)
 
     def metrics(self, model: Any, data: PreparedData, accelerator: Accelerator) -> tuple[dict[str, float], list[str]]:
-        """ROUGE of generated summaries."""
-        training = self.config.training
-        if not training.rouge_examples:
+        """ROUGE of generated summaries, 0 to 100, and a line about summaries that failed.
+
+        The first `rouge_examples` documents are shared out over the processes. Their summaries are written as
+        `summarize` writes them, from the text. A document that could not be summarized scores 0, as in `evaluate`.
+        """
+        if not self._scored:
             return {}, []
-        return validation_rouge(model, self.tokenizer, data, training, accelerator)
+        mine = list(enumerate(self._scored))[accelerator.process_index :: accelerator.num_processes]
+        settings = SummarySettings(
+            max_source_tokens=self.config.data.max_source_tokens,
+            tokens_per_batch=self.config.training.tokens_per_batch,
+        )
+        with accelerator.autocast():
+            summaries = generate_summaries(model, self.tokenizer, [pair.document for _, pair in mine], settings)
+        written = [
+            (position, summary.text, f"{pair.id}: {summary.error}" if summary.status == "failed" else "")
+            for (position, pair), summary in zip(mine, summaries, strict=True)
+        ]
+        everyone = sorted(gather_object(written))
+        scores = score_texts([text for _, text, _ in everyone], [pair.target for pair in self._scored])
+        failures = [failure for *_, failure in everyone if failure]
+        notes = []
+        if failures:
+            notes.append(f"{len(failures)} of {len(everyone)} validation summaries failed, the first: {failures[0]}")
+        return {name: 100 * value for name, value in scores.items()}, notes
 
     def signature(self, data: PreparedData) -> str:
-        """That of ROUGE."""
-        count = min(self.config.training.rouge_examples, len(data))
-        return signature_of_texts(count) if count else ""
+        """The signature of ROUGE."""
+        return signature_of_texts(len(self._scored)) if self._scored else ""
+
+
+def summed_loss(model: Any, batch: dict[str, Tensor], label_smoothing: float = 0.0) -> Tensor:
+    """Σ of the negative log-likelihood over the micro-batch's real target tokens, float32.
+
+    Our own models compute it without keeping the logits; any other sequence-to-sequence model returns its logits.
+    """
+    bare = model
+    while hasattr(bare, "module"):  # under DistributedDataParallel
+        bare = bare.module
+    if getattr(bare, "accepts_label_smoothing", False):
+        output = model(**batch, num_items_in_batch=1, label_smoothing=label_smoothing, return_logits=False)
+        return output.loss.float()
+    logits = model(**prepare_inputs(bare, batch)).logits
+    return F.cross_entropy(
+        logits.float().flatten(0, 1),
+        batch["labels"].flatten(),
+        ignore_index=IGNORED,
+        reduction="sum",
+        label_smoothing=label_smoothing,
+    )

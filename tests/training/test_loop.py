@@ -12,12 +12,14 @@ import summarizer
 from summarizer.config import load_config
 from summarizer.data.batching import collate, load_shares
 from summarizer.data.preparation import prepare
+from summarizer.data.tokenizer import train_tokenizer
 from summarizer.errors import InputError, StoppedError
 from summarizer.generation.summarizer import Summarizer
 from summarizer.training import loop, summarization
 from summarizer.training.checkpoint import complete_checkpoints
 from summarizer.training.loop import TrainingError, train
 from summarizer.training.stopping import StopSignals
+from tests.corpus import TEXTS, sentence, write_jsonl
 
 
 def metrics_of(folder):
@@ -533,3 +535,24 @@ def test_validation_rouge_is_that_of_summarize_and_evaluate(finished):
     assert {name: metrics_of(finished)[-1][name] for name in scores} == pytest.approx(
         {name: 100 * value for name, value in scores.items()}
     )
+
+
+def test_validation_scores_the_summaries_that_summarize_writes_with_their_capitals_and_numbers(
+    configure, tmp_path, monkeypatch
+):
+    texts = [*TEXTS, *(f"{sentence(12, seed)} <dig> of <dig>" for seed in range(300))]
+    tokenizer = train_tokenizer(texts, 500, lowercase=True, number_placeholder="<dig>")
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
+    documents = [
+        f"We saw {number} Patients. {sentence(9, number)} Of them {number + 7} improved." for number in (3, 41)
+    ]
+    rows = [{"document": document, "summary": document[:20]} for document in documents]
+    write_jsonl(tmp_path / "validation.jsonl", rows)
+    scored: list[list[str]] = []
+    monkeypatch.setattr(
+        summarization, "score_texts", lambda predictions, _: scored.append(predictions) or {"rouge1": 0.0}
+    )
+    folder = train(configure("training.steps=2", "data.max_source_tokens=12"))
+    model = Summarizer.from_pretrained(str(folder / "last"), device="cpu", dtype="float32")
+    assert scored[-1] == [summary.text for summary in model.summarize(documents, max_source_tokens=12)]
+    assert any(text != text.lower() for text in scored[-1])

@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from transformers import BartConfig, BartForConditionalGeneration, LEDConfig, LEDForConditionalGeneration
 
 from summarizer.data.batching import num_labels_in
-from summarizer.training.loss import summed_loss
+from summarizer.training.summarization import summed_loss
 from tests.tiny import VOCAB_SIZE, padded_batch, padded_labels, randomize, tiny_model
 
 SIZES = {
