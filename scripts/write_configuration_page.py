@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from summarizer.config import RunConfig
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "configuration.md"
 SECTIONS = {  # heading, file, class
@@ -11,7 +13,7 @@ SECTIONS = {  # heading, file, class
     "data": ("summarizer/config.py", "DataConfig"),
     "training": ("summarizer/config.py", "TrainingConfig"),
     "training.lora": ("summarizer/config.py", "LoraConfig"),
-    "generation": ("summarizer/config.py", "GenerationConfig"),
+    "generation": ("summarizer/generation_options.py", "GenerationOptions"),
     "model": ("summarizer/models/configuration.py", "SummarizerConfig"),
 }
 QUOTE = "'"
@@ -35,7 +37,7 @@ def _section(name: str) -> str:
     source = (ROOT / file).read_text(encoding="utf-8")
     found = next(node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == class_name)
     rows = [
-        f"| `{name}{'.' if name else ''}{node.target.id}` | {_type(node.annotation)} | {_default(node.value)} "
+        f"| `{name}{'.' if name else ''}{node.target.id}` | {_type(node.annotation)} | {_default(_value(name, node))} "
         f"| {_escape(_comment(source, node))} |"
         for node in found.body
         if isinstance(node, ast.AnnAssign)
@@ -49,8 +51,15 @@ def _section(name: str) -> str:
     return "\n".join(["", f"## {heading}", "", summary, "", *table, ""])
 
 
+def _value(section: str, node: ast.AnnAssign) -> ast.expr | None:
+    """A field's default; a run has defaults of its own for the options of generation."""
+    if section != "generation":
+        return node.value
+    return ast.Constant(getattr(RunConfig().generation, ast.unparse(node.target)))
+
+
 def _is_section(node: ast.AnnAssign) -> bool:
-    return ast.unparse(node.annotation) in ("DataConfig", "TrainingConfig", "GenerationConfig")
+    return ast.unparse(node.annotation) in ("DataConfig", "TrainingConfig", "GenerationOptions")
 
 
 def _type(annotation: ast.expr) -> str:

@@ -1,6 +1,5 @@
 """What a run is told: frozen data classes, a YAML file over their defaults, `key=value` over both. No torch here."""
 
-import math
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -9,6 +8,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from summarizer.errors import InputError
+from summarizer.generation_options import GenerationOptions
 
 Split = Literal["train", "validation", "test"]
 
@@ -120,23 +120,16 @@ class TrainingConfig:
             raise InputError(f"training.best_metric={self.best_metric} needs training.rouge_examples > 0")
 
 
-@dataclass(frozen=True)
-class GenerationConfig:
-    """How summaries are written; saved as the model folder's generation_config.json, which `summarize` obeys."""
-
-    num_beams: int = 4
-    max_summary_tokens: int = 512
-    min_summary_tokens: int = 0
-    length_penalty: float = 1.0
-    no_repeat_ngram_size: int = 3  # in tokens, which may be parts of words
-    no_repeat_words: int = 0  # words in a row that must not come again; 0: any may
-    early_stopping: bool = True
-
-    def __post_init__(self) -> None:
-        _check_at_least(self, "generation", 1, "num_beams", "max_summary_tokens")
-        _check_at_least(self, "generation", 0, "min_summary_tokens", "no_repeat_ngram_size", "no_repeat_words")
-        if not math.isfinite(self.length_penalty):
-            raise InputError(f"generation.length_penalty must be a number, not {self.length_penalty}")
+def _default_generation() -> GenerationOptions:
+    return GenerationOptions(
+        num_beams=4,
+        max_summary_tokens=512,
+        min_summary_tokens=0,
+        length_penalty=1.0,
+        no_repeat_ngram_size=3,
+        no_repeat_words=0,
+        early_stopping=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -152,7 +145,7 @@ class RunConfig:
     model: dict[str, Any] = field(default_factory=dict)  # fields of SummarizerConfig, checked where the model is made
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    generation: GenerationConfig = field(default_factory=GenerationConfig)
+    generation: GenerationOptions = field(default_factory=_default_generation)
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -199,12 +192,15 @@ def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
         if "=" not in override or override.startswith("="):
             raise InputError(f"'{override}' is not an override; write key=value, such as training.steps=100")
         config = _merge(config, _parse_override(override), f"'{override}'")
+    section = "generation."  # whose own messages begin with the key alone
     try:
+        OmegaConf.to_object(config.generation)
+        section = ""
         run: Any = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:  # a reference ${key} that leads nowhere
         raise InputError(f"{path}: {error.full_key}: {str(error).splitlines()[0]}") from error
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {section}{error}") from None
     return run
 
 

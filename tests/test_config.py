@@ -7,7 +7,6 @@ import pytest
 
 from summarizer.config import (
     DataConfig,
-    GenerationConfig,
     RunConfig,
     TrainingConfig,
     changed_keys,
@@ -15,6 +14,7 @@ from summarizer.config import (
     to_yaml,
 )
 from summarizer.errors import InputError
+from summarizer.generation_options import GenerationOptions
 
 FOLDER = Path(__file__).parents[1] / "configs"
 CONFIGS = sorted(
@@ -58,7 +58,8 @@ def write(tmp_path):
         ("training: {best_metric: rouge1, rouge_examples: 0}", "training.best_metric=rouge1 needs"),
         ("data: {max_target_tokens: 1}", "data.max_target_tokens must be at least 2"),
         ("generation: {num_beams: 0}", "generation.num_beams must be at least 1"),
-        ("generation: {length_penalty: .nan}", "generation.length_penalty must be a number"),
+        ("generation: {length_penalty: .nan}", "generation.length_penalty must be a finite number"),
+        ("generation: {min_summary_tokens: 600}", "generation.min_summary_tokens=600 is more than max_summary"),
         ("training: {learning_rate: .nan}", "training.learning_rate must be at least 0, not nan"),
         ("training: {max_grad_norm: .nan}", "training.max_grad_norm must be positive"),
         ("training: {ema_decay: 1}", "training.ema_decay must be between 0 and 1"),
@@ -149,7 +150,7 @@ def test_unusual_values_read_back_equal(write):
         model={"mixer_options": {"num_stages": 3, "names": ["a", "1"]}, "layer_norm_eps": 1e-12},
         data=DataConfig(train=["a b.jsonl", "c: d", "10"], document_column="ünïcode", max_source_tokens=None),
         training=TrainingConfig(learning_rate=1e-30, mixed_precision="no", trackers=[]),
-        generation=GenerationConfig(length_penalty=-1.0),
+        generation=GenerationOptions(length_penalty=-1.0),
     )
     assert load_config(write(to_yaml(config))) == config
 

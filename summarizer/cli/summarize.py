@@ -61,7 +61,12 @@ def summarize(
     tokens_per_batch: Annotated[
         int, typer.Option(min=1, help="Source tokens at a time; fewer take less memory.")
     ] = SummarySettings.tokens_per_batch,
-    do_sample: Annotated[bool, typer.Option("--do-sample", help="Draw words by chance.")] = False,
+    early_stopping: Annotated[
+        bool | None, typer.Option(help="End a beam search as soon as as many summaries as beams are complete.")
+    ] = None,
+    do_sample: Annotated[
+        bool | None, typer.Option("--do-sample", help="Draw each token at random in place of searching.")
+    ] = None,
     temperature: Annotated[float | None, typer.Option(help="Of --do-sample.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Of --do-sample.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of --do-sample.")] = SummarySettings.seed,
@@ -99,7 +104,8 @@ def summarize(
             numbers_from_document=numbers_from_document,
             max_source_tokens=max_source_tokens,
             tokens_per_batch=tokens_per_batch,
-            do_sample=do_sample or None,
+            early_stopping=early_stopping,
+            do_sample=do_sample,
             temperature=temperature,
             top_p=top_p,
             seed=seed,

@@ -1,60 +1,38 @@
-"""How summaries are written, and what comes of it. No torch here."""
+"""What `summarize` and the library may be told, and what comes of a document. No torch here."""
 
-import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from summarizer.errors import InputError
+from summarizer.generation_options import GenerationOptions
 
-LENGTHS = {"short": (16, 64), "medium": (48, 160), "long": (128, 384)}  # fewest and most tokens of a summary
+LENGTHS = {"short": (16, 64), "medium": (48, 160), "long": (128, 384)}  # minimum and maximum tokens of a summary
 
 
 @dataclass(frozen=True)
-class SummarySettings:
-    """How summaries are written; None leaves it to the model's own generation_config."""
+class SummarySettings(GenerationOptions):
+    """How summaries are written, and how documents are read and batched; None leaves it to the model."""
 
-    num_beams: int | None = None
-    max_summary_tokens: int | None = None
-    min_summary_tokens: int | None = None
-    length_penalty: float | None = None
-    no_repeat_ngram_size: int | None = None  # in tokens, which may be parts of words
-    no_repeat_words: int | None = None  # words in a row that must not come again; 0: any may
-    numbers_from_document: bool | None = None  # no other ones; None: where the tokenizer has a placeholder for them
-    length: Literal["short", "medium", "long"] | None = None  # LENGTHS, under the two limits above
+    length: Literal["short", "medium", "long"] | None = None  # LENGTHS; the two token limits override it
+    numbers_from_document: bool | None = None  # no other numbers; None: where the tokenizer has a placeholder for them
     num_candidates: int = 1  # summaries of each document, the best first
     max_source_tokens: int | None = None  # special tokens included; None: the whole document, where the model can
     tokens_per_batch: int = 32_768  # source tokens, padding included
-    do_sample: bool | None = None
-    temperature: float | None = None
-    top_p: float | None = None
     seed: int = 1  # of sampling
 
     def __post_init__(self) -> None:
-        for name in (each.name for each in fields(self)):
-            if isinstance(value := getattr(self, name), float) and not math.isfinite(value):
-                raise InputError(f"{name} must be a finite number, not {value}")
-        for name in ("num_beams", "max_summary_tokens", "num_candidates", "max_source_tokens", "tokens_per_batch"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, not {value}")
-        for name in ("min_summary_tokens", "no_repeat_ngram_size", "no_repeat_words", "seed"):
-            if (value := getattr(self, name)) is not None and value < 0:
-                raise InputError(f"{name} must not be negative, but is {value}")
-        shortest, longest = self.token_limits
-        if shortest is not None and longest is not None and shortest > longest:
-            raise InputError(f"min_summary_tokens={shortest} is more than max_summary_tokens={longest}")
-        if self.temperature is not None and self.temperature <= 0:
-            raise InputError(f"temperature must be positive, not {self.temperature}")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise InputError(f"top_p must be in (0, 1], not {self.top_p}")
+        if self.length is not None and self.length not in LENGTHS:
+            raise InputError(f"unknown length '{self.length}'; choose from {', '.join(LENGTHS)}")
+        super().__post_init__()
+        self._check_at_least(1, "num_candidates", "max_source_tokens", "tokens_per_batch")
+        self._check_at_least(0, "seed")
 
     @property
     def token_limits(self) -> tuple[int | None, int | None]:
-        """Fewest and most tokens of a summary: as they are named, or by `length` as far as the named one lets it."""
+        """Minimum and maximum summary length, in tokens: as given, or by `length` within the one that is given."""
         shortest, longest = self.min_summary_tokens, self.max_summary_tokens
         if self.length is None:
             return shortest, longest
-        if self.length not in LENGTHS:
-            raise InputError(f"unknown length '{self.length}'; choose from {', '.join(LENGTHS)}")
         by_length = LENGTHS[self.length]
         if longest is None:
             longest = max(by_length[1], shortest or 0)

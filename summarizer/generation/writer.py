@@ -287,29 +287,15 @@ class _SummaryWriter:
 def _generation_config(model: Any, settings: SummarySettings) -> GenerationConfig:
     """The model's own generation settings under the user's; the limit on length always as max_new_tokens."""
     config = copy.deepcopy(model.generation_config)
-    for name in (
-        "num_beams",
-        "length_penalty",
-        "no_repeat_ngram_size",
-        "no_repeat_words",
-        "do_sample",
-        "temperature",
-        "top_p",
-    ):
-        if (value := getattr(settings, name)) is not None:
-            setattr(config, name, value)
-    if (config.num_beams or 1) == 1:  # these are for beams only
-        config.early_stopping = config.length_penalty = None
-    shortest, longest = settings.token_limits
-    longest = longest or config.max_new_tokens
+    settings.apply_to(config)
+    longest = config.max_new_tokens
     if longest is None:  # max_length counts the decoder's start token
         longest = config.max_length - 1 if (config.max_length or 0) > 1 else DEFAULT_MAX_SUMMARY_TOKENS
     decoder = getattr(model.config, "decoder", None) or model.config
     names = ("max_decoder_position_embeddings", "max_position_embeddings", "max_target_positions")
     positions = next((getattr(decoder, name) for name in names if getattr(decoder, name, None)), math.inf)
     config.max_new_tokens = int(min(longest, positions - 1))
-    if shortest is None:
-        shortest = config.min_new_tokens or max((config.min_length or 0) - 1, 0)
+    shortest = config.min_new_tokens or max((config.min_length or 0) - 1, 0)
     config.min_new_tokens = min(shortest, config.max_new_tokens)
     config.max_length = config.min_length = None
     config.return_dict_in_generate = False  # a model's own file may ask for it; the ids alone are needed

@@ -17,10 +17,11 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from summarizer.config import GenerationConfig, RunConfig, TrainingConfig
+from summarizer.config import RunConfig, TrainingConfig
 from summarizer.errors import InputError
 from summarizer.generation.limits import source_limit
 from summarizer.generation.options import SummarySettings
+from summarizer.generation_options import GenerationOptions
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
 from summarizer.models.loading import can_be_hub_id, resolve_model
 
@@ -97,24 +98,13 @@ def check_lengths(model: Any, tokenizer: Any, longest: int) -> None:
         )
 
 
-def make_generation_config(model: Any, config: GenerationConfig) -> transformers.GenerationConfig:
-    """The run's generation settings as transformers' class, over the model's special tokens."""
+def make_generation_config(model: Any, options: GenerationOptions) -> transformers.GenerationConfig:
+    """The run's generation options as transformers' class, over the model's special tokens."""
+    names = ("pad", "bos", "eos", "decoder_start", "forced_bos", "forced_eos")
     own = model.generation_config
-    beams_only = {"length_penalty": config.length_penalty, "early_stopping": config.early_stopping}
-    return transformers.GenerationConfig(
-        num_beams=config.num_beams,
-        max_new_tokens=config.max_summary_tokens,
-        min_new_tokens=config.min_summary_tokens or None,
-        no_repeat_ngram_size=config.no_repeat_ngram_size,
-        **({"no_repeat_words": config.no_repeat_words} if config.no_repeat_words else {}),
-        pad_token_id=own.pad_token_id,
-        bos_token_id=own.bos_token_id,
-        eos_token_id=own.eos_token_id,
-        decoder_start_token_id=own.decoder_start_token_id,
-        forced_bos_token_id=own.forced_bos_token_id,
-        forced_eos_token_id=own.forced_eos_token_id,
-        **(beams_only if config.num_beams > 1 else {}),
-    )
+    config = transformers.GenerationConfig(**{f"{name}_token_id": getattr(own, f"{name}_token_id") for name in names})
+    options.apply_to(config)
+    return config
 
 
 def new_model_config(config: RunConfig, tokenizer: Any) -> SummarizerConfig:

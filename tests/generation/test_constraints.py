@@ -206,5 +206,5 @@ def test_words_are_not_repeated_and_not_cut(tokenizer):
 
 
 def test_settings_that_cannot_be():
-    with pytest.raises(InputError, match="no_repeat_words must not be negative"):
+    with pytest.raises(InputError, match="no_repeat_words must be at least 0"):
         SummarySettings(no_repeat_words=-1)

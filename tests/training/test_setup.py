@@ -2,8 +2,9 @@ import pytest
 import torch
 from transformers import BartConfig, BartForConditionalGeneration
 
-from summarizer.config import GenerationConfig
+from summarizer.config import RunConfig
 from summarizer.errors import InputError
+from summarizer.generation_options import GenerationOptions
 from summarizer.training.setup import check_lengths, load_tokenizer, make_generation_config, make_model
 from tests.corpus import tiny_tokenizer
 from tests.tiny import tiny_model
@@ -167,17 +168,17 @@ def test_documents_longer_than_the_models_positions_are_an_error_with_both_numbe
 
 def test_generation_settings_go_with_the_model_and_greedy_has_no_beam_settings():
     model = tiny_model()
-    beams = make_generation_config(model, GenerationConfig(num_beams=3, max_summary_tokens=9, length_penalty=0.5))
+    beams = make_generation_config(model, GenerationOptions(num_beams=3, max_summary_tokens=9, length_penalty=0.5))
     assert (beams.num_beams, beams.max_new_tokens, beams.length_penalty) == (3, 9, 0.5)
     assert (beams.pad_token_id, beams.bos_token_id, beams.eos_token_id, beams.decoder_start_token_id) == (0, 2, 3, 2)
-    greedy = make_generation_config(model, GenerationConfig(num_beams=1, min_summary_tokens=2))
+    greedy = make_generation_config(model, GenerationOptions(num_beams=1, min_summary_tokens=2))
     assert (greedy.min_new_tokens, greedy.length_penalty, greedy.early_stopping) == (2, None, None)
     for config in (beams, greedy):
         config.validate(strict=True)
 
 
 def test_blocking_by_words_is_kept_in_the_model_folder(tmp_path):
-    made = make_generation_config(tiny_model(), GenerationConfig(no_repeat_ngram_size=0, no_repeat_words=3))
+    made = make_generation_config(tiny_model(), GenerationOptions(no_repeat_ngram_size=0, no_repeat_words=3))
     made.save_pretrained(tmp_path)
     assert type(made).from_pretrained(tmp_path).no_repeat_words == 3
-    assert not hasattr(make_generation_config(tiny_model(), GenerationConfig()), "no_repeat_words")
+    assert not hasattr(make_generation_config(tiny_model(), RunConfig().generation), "no_repeat_words")

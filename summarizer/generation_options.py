@@ -1,0 +1,69 @@
+"""How a summary is written: the options that the run configuration, the command line and the library share."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from summarizer.errors import InputError
+
+_SAME_NAMES = (  # in transformers.GenerationConfig; no_repeat_words is an attribute of ours there
+    "num_beams", "length_penalty", "early_stopping", "no_repeat_ngram_size", "no_repeat_words", "do_sample",
+    "temperature", "top_p",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GenerationOptions:
+    """How summaries are written; saved in the model folder as generation_config.json, which `summarize` follows."""
+
+    num_beams: int | None = None
+    max_summary_tokens: int | None = None
+    min_summary_tokens: int | None = None
+    length_penalty: float | None = None  # of beam search; above 0 favours longer summaries
+    no_repeat_ngram_size: int | None = None  # block repeated n-grams of N tokens, which may be parts of words; 0: off
+    no_repeat_words: int | None = None  # block repeated n-grams of N words; 0: off
+    early_stopping: bool | None = None  # end a beam search as soon as num_beams summaries are complete
+    do_sample: bool | None = None  # draw each token at random in place of searching
+    temperature: float | None = None  # of sampling
+    top_p: float | None = None  # of sampling
+
+    def __post_init__(self) -> None:
+        for name in (each.name for each in fields(self)):
+            if isinstance(value := getattr(self, name), float) and not math.isfinite(value):
+                raise InputError(f"{name} must be a finite number, not {value}")
+        self._check_at_least(1, "num_beams", "max_summary_tokens")
+        self._check_at_least(0, "min_summary_tokens", "no_repeat_ngram_size", "no_repeat_words")
+        shortest, longest = self.token_limits
+        if shortest is not None and longest is not None and shortest > longest:
+            raise InputError(f"min_summary_tokens={shortest} is more than max_summary_tokens={longest}")
+        if self.temperature is not None and self.temperature <= 0:
+            raise InputError(f"temperature must be positive, not {self.temperature}")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise InputError(f"top_p must be in (0, 1], not {self.top_p}")
+
+    def _check_at_least(self, least: int, *names: str) -> None:
+        for name in names:
+            if (value := getattr(self, name)) is not None and value < least:
+                raise InputError(f"{name} must be at least {least}, not {value}")
+
+    @property
+    def token_limits(self) -> tuple[int | None, int | None]:
+        """Minimum and maximum summary length, in tokens."""
+        return self.min_summary_tokens, self.max_summary_tokens
+
+    def apply_to(self, config: Any) -> None:
+        """Set these options in a transformers.GenerationConfig; what is None here stays as it is there.
+
+        Without beams, the options of beam search are reset to None: transformers would warn about them.
+        """
+        for name in _SAME_NAMES:
+            value = getattr(self, name)
+            if value is not None and value != getattr(config, name, 0):  # 0 for no_repeat_words where it is not set
+                setattr(config, name, value)
+        shortest, longest = self.token_limits
+        if longest is not None:
+            config.max_new_tokens, config.max_length = longest, None
+        if shortest is not None:
+            config.min_new_tokens, config.min_length = shortest or None, None
+        if (config.num_beams or 1) == 1:
+            config.early_stopping = config.length_penalty = None
