@@ -121,7 +121,6 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "docs/results.md",
     ROOT / "docs/evaluation.md",
-    ROOT / "docs/training.md",
     ROOT / "docs/ablations.md",
     ROOT / "docs/benchmarks.md",
     ROOT / "summarizer/assets/default/README.md",
