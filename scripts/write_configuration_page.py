@@ -1,96 +1,72 @@
-"""Write docs/configuration.md anew from the data classes and the comments of their fields."""
+"""Write docs/configuration.md, the page of all configuration keys, from the metadata of the data classes."""
 
-import ast
-import re
+from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
-from summarizer.config import RunConfig
+import yaml
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "configuration.md"
-SECTIONS = {  # heading, file, class
-    "": ("summarizer/config.py", "RunConfig"),
-    "data": ("summarizer/config.py", "DataConfig"),
-    "training": ("summarizer/config.py", "TrainingConfig"),
-    "training.lora": ("summarizer/config.py", "LoraConfig"),
-    "generation": ("summarizer/generation_options.py", "GenerationOptions"),
-    "model": ("summarizer/models/configuration.py", "SummarizerConfig"),
-}
-QUOTE = "'"
-YAML = {"None": "null", "True": "true", "False": "false"}
+from summarizer.config import LoraConfig, RunConfig
+from summarizer.models.configuration import SummarizerConfig
+
+PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
 HEAD = """# Configuration
 
-Every key of a run's YAML file with its default, which `key=value` on the command line overrides, as in
-`training.steps=100`. This page is made by `scripts/write_configuration_page.py` from the data classes.
+Every key of a run's YAML file with its type and default. `key=value` on the command line overrides the file, as in
+`training.steps=100`. `scripts/write_configuration_page.py` writes this page from the data classes.
 """
-FIXED = ("is_encoder_decoder", "tie_word_embeddings", "use_cache")  # of the model, and what the tokenizer says:
-FROM_TOKENIZER = ("vocab_size", "pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
 
 
 def page() -> str:
-    """The page's text."""
-    return HEAD + "".join(map(_section, SECTIONS))
+    """The text of the page."""
+    run = RunConfig()
+    sections = {
+        "": run,
+        "data": run.data,
+        "training": run.training,
+        "training.lora": LoraConfig(),
+        "generation": run.generation,
+        "model": SummarizerConfig(),
+    }
+    return HEAD + "".join(_section(name, defaults) for name, defaults in sections.items())
 
 
-def _section(name: str) -> str:
-    file, class_name = SECTIONS[name]
-    source = (ROOT / file).read_text(encoding="utf-8")
-    found = next(node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == class_name)
-    rows = [
-        f"| `{name}{'.' if name else ''}{node.target.id}` | {_type(node.annotation)} | {_default(_value(name, node))} "
-        f"| {_escape(_comment(source, node))} |"
-        for node in found.body
-        if isinstance(node, ast.AnnAssign)
-        and isinstance(node.target, ast.Name)
-        and not _is_section(node)
-        and node.target.id not in (*FIXED, *FROM_TOKENIZER)
-    ]
-    summary = (ast.get_docstring(found) or "").partition("\n")[0]
-    heading = f"`{name}`" if name else "At the top"
-    table = ["| key | type | default | |", "|---|---|---|---|", *rows]
-    return "\n".join(["", f"## {heading}", "", summary, "", *table, ""])
+def _section(name: str, defaults: Any) -> str:
+    """The heading, one sentence and the tables of a section; fields without a help text are not the user's to set."""
+    summary = (type(defaults).__doc__ or "").partition("\n")[0]
+    lines = ["", f"## {f'`{name}`' if name else 'Top level'}", "", summary, ""]
+    settings = [each for each in fields(defaults) if "help" in each.metadata]
+    for position, each in enumerate(settings):
+        if heading := each.metadata["heading"]:
+            lines += [*([""] if position else []), f"### {heading}", ""]
+        if heading or not position:
+            lines += ["| key | type | default | |", "|---|---|---|---|"]
+        lines.append(_row(f"{name}." if name else "", each, getattr(defaults, each.name)))
+    return "\n".join([*lines, ""])
 
 
-def _value(section: str, node: ast.AnnAssign) -> ast.expr | None:
-    """A field's default; a run has defaults of its own for the options of generation."""
-    if section != "generation":
-        return node.value
-    return ast.Constant(getattr(RunConfig().generation, ast.unparse(node.target)))
+def _row(prefix: str, setting: Field, default: Any) -> str:
+    shown = yaml.safe_dump(default, default_flow_style=True, width=1000).removesuffix("...\n").strip()
+    cells = (f"`{prefix}{setting.name}`", _type(setting.type), f"`{shown}`", setting.metadata["help"])
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _is_section(node: ast.AnnAssign) -> bool:
-    return ast.unparse(node.annotation) in ("DataConfig", "TrainingConfig", "GenerationOptions")
-
-
-def _type(annotation: ast.expr) -> str:
-    """The type, or the choices."""
-    text = ast.unparse(annotation)
-    if text.startswith("Literal["):
-        return ", ".join(f"`{choice}`" for choice in re.findall(r"'(\w+)'", text)) + (
-            ", `null`" if "None" in text else ""
-        )
-    return f"`{_escape(text.replace('None', 'null').replace('LoraConfig', 'keys below'))}`"
-
-
-def _default(value: ast.expr | None) -> str:
-    """The default as it stands in YAML."""
-    if value is None:
-        return ""
-    text = ast.unparse(value)
-    if text.startswith("field("):
-        factory = text.removeprefix("field(default_factory=").removesuffix(")")
-        text = {"list": "[]", "dict": "{}"}.get(factory, factory.removeprefix("lambda: "))
-    return f"`{YAML.get(text, text.replace(QUOTE, ''))}`"
-
-
-def _comment(source: str, node: ast.AnnAssign) -> str:
-    """What stands behind # in the line of a field."""
-    line = source.splitlines()[(node.end_lineno or 1) - 1]
-    return line.encode()[node.end_col_offset or 0 :].decode().partition("# ")[2]
-
-
-def _escape(text: str) -> str:
-    return text.replace("|", "\\|")
+def _type(kind: Any) -> str:
+    """A type as a user of YAML names it: the choices, or `list of str`."""
+    if kind is NoneType:
+        return "`null`"
+    if is_dataclass(kind):
+        return "the keys below"
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
+    if get_origin(kind) is list:
+        return f"list of {_type(get_args(kind)[0])}"
+    if get_origin(kind) is dict or kind is dict:
+        return "keys and values"
+    if arguments := get_args(kind):
+        return ", ".join(map(_type, arguments))
+    return f"`{kind.__name__}`"
 
 
 if __name__ == "__main__":

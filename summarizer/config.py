@@ -1,4 +1,7 @@
-"""What a run is told: frozen data classes, a YAML file over their defaults, `key=value` over both. No torch here."""
+"""The configuration of a training run: frozen data classes, a YAML file over their defaults, `key=value` over both.
+
+This module never imports torch.
+"""
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -9,111 +12,168 @@ from omegaconf.errors import OmegaConfBaseException
 
 from summarizer.errors import InputError
 from summarizer.generation_options import GenerationOptions
+from summarizer.settings import check_settings, setting
 
 Split = Literal["train", "validation", "test"]
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Where the pairs come from and how much of each is read."""
+    """The training, validation and test data, and how they are read."""
 
-    train: list[str] = field(default_factory=list)  # files, globs, folders, or one hub id
-    validation: list[str] = field(default_factory=list)
-    test: list[str] = field(default_factory=list)
-    hub_name: str | None = None  # the configuration of a hub data set, such as "3.0.0"
-    document_column: str | None = None  # None: found among the usual names
-    summary_column: str | None = None
-    label_column: str | None = None  # of classification
-    tokenizer: str | None = None  # a folder, a hub id or "default"; None: that of `pretrained`, or "default"
-    max_source_tokens: int | None = None  # None: the whole document
-    max_target_tokens: int = 512
-    sentence_per_line: bool = True  # each sentence of a document on a line of its own, in training and in use
-    max_train_examples: int | None = None
-    max_validation_examples: int | None = None
-    max_test_examples: int | None = None
-    cache_dir: str = "cache"
+    train: list[str] = setting([], "Training data: files, globs, folders, or one hub id.")
+    validation: list[str] = setting([], "Validation data: files, globs, folders, or one hub id.")
+    test: list[str] = setting([], "Test data: files, globs, folders, or one hub id. Training never reads them.")
+    hub_name: str | None = setting(None, 'Configuration name of a hub data set, such as "3.0.0".')
+    document_column: str | None = setting(None, "Column of the documents. Defaults to the first usual name found.")
+    summary_column: str | None = setting(None, "Column of the summaries. Defaults to the first usual name found.")
+    label_column: str | None = setting(
+        None, "Column of the classes in classification. Defaults to the first usual name found."
+    )
+    tokenizer: str | None = setting(
+        None, 'Tokenizer: a folder, a hub id or "default". Defaults to the tokenizer of `pretrained`, or "default".'
+    )
+    max_source_tokens: int | None = setting(
+        None, "Documents are truncated to this number of tokens. Null reads whole documents.", at_least=1
+    )
+    max_target_tokens: int = setting(512, "Summaries are truncated to this number of tokens.", at_least=2)
+    sentence_per_line: bool = setting(
+        True, "Put each sentence of a document on its own line before it is tokenised. Saved with the model."
+    )
+    max_train_examples: int | None = setting(None, "Use only the first N training pairs.", at_least=1)
+    max_validation_examples: int | None = setting(None, "Use only the first N validation pairs.", at_least=1)
+    max_test_examples: int | None = setting(None, "Use only the first N test pairs.", at_least=1)
+    cache_dir: str = setting("cache", "Folder for the tokenised data.")
 
     def __post_init__(self) -> None:
-        _check_at_least(self, "data", 1, "max_source_tokens", "max_train_examples", "max_validation_examples")
-        _check_at_least(self, "data", 1, "max_test_examples")
-        _check_at_least(self, "data", 2, "max_target_tokens")  # one word and the end
+        check_settings(self, "data.")
 
     def entries(self, split: Split) -> tuple[list[str], int | None]:
-        """Where a split's rows come from and how many of them are taken, None for all."""
+        """The files or hub id of a split, and the number of pairs to use; None for all."""
         return getattr(self, split), getattr(self, f"max_{split}_examples")
 
 
 @dataclass(frozen=True)
 class LoraConfig:
-    """Low-rank adapters trained in place of the weights (needs peft); `best/` and `last/` are whole models again."""
+    """Low-rank adapters trained in place of the weights (needs peft); `best/` and `last/` are merged, plain models."""
 
-    r: int = 8  # the rank
-    alpha: float = 16.0  # adapters are scaled by alpha / r
-    dropout: float = 0.0
-    target_modules: list[str] = field(default_factory=list)  # ends of linear layers' names; none: all linear layers
+    r: int = setting(8, "Rank of the adapters.", at_least=1)
+    alpha: float = setting(16.0, "The output of an adapter is scaled by alpha / r.")
+    dropout: float = setting(0.0, "Dropout on the input of an adapter.", at_least=0, less_than=1)
+    target_modules: list[str] = setting(
+        [], "Linear layers that get an adapter, by the ends of their names. Empty: all linear layers."
+    )
 
     def __post_init__(self) -> None:
-        _check_at_least(self, "training.lora", 1, "r")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"training.lora.dropout must be from 0 to below 1, not {self.dropout}")
+        check_settings(self, "training.lora.")
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a model is trained. A step is an optimizer step of `batches_per_step` micro-batches over all processes."""
+    """How a model is trained. An optimizer step takes `batches_per_step` micro-batches over all processes."""
 
-    steps: int = 10_000
-    max_minutes: float | None = None  # of training, validation apart; cosine then ends with them or with the steps
-    tokens_per_batch: int = 16_384  # source tokens in a micro-batch, padding included
-    batches_per_step: int = 1  # micro-batches in a step, shared out over the processes
-    optimizer: Literal["adamw", "muon"] = "adamw"  # muon: for the weights of linear layers, adamw for the others
-    learning_rate: float = 1e-3
-    schedule: Literal["cosine", "inverse_sqrt", "constant"] = "cosine"  # of the learning rate, after the warm-up
-    warmup_steps: int = 200  # over which the learning rate rises
-    min_learning_rate_ratio: float = 0.05  # where cosine ends
-    weight_decay: float = 0.01  # of matrices; norms and biases have none
-    adam_betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
-    max_grad_norm: float = 1.0  # longer gradients are scaled to it; .inf: no limit
-    max_skipped_in_a_row: int = 5  # steps passed over since their loss or gradient is not finite; one more ends the run
-    ema_decay: float | None = None  # validate and keep an exponential moving average of the weights, such as 0.999
-    label_smoothing: float = 0.0
-    mixed_precision: Literal["auto", "no", "bf16", "fp16"] | None = None  # auto: bf16 where fast; None: the launcher's
-    gradient_checkpointing: bool = False  # less memory, more time
-    split_on_out_of_memory: bool = False  # halve a micro-batch that does not fit and go on, in place of ending
-    freeze: list[str] = field(default_factory=list)  # patterns of parameters that stay as they are, such as [*encoder*]
-    lora: LoraConfig | None = None  # train low-rank adapters, such as {r: 8}
-    num_workers: int = 0  # processes that load batches
-    timeout_minutes: float = 60  # a process waits no longer for the others, also while the first one prepares the data
-    initial_embeddings: str | None = None  # a model folder or hub id with the same vocabulary
-    initial_trunk: str | None = None  # a model of ours that lends all weights but its token mixing's, to compare mixers
-    log_every: int = 10  # steps; so the next ones
-    validate_every: int = 500
-    rouge_examples: int = 32  # validation documents summarized for ROUGE; 0 = none
-    save_every: int = 500  # a checkpoint
-    keep_checkpoints: int = 2  # the newest
-    keep_every: int | None = None  # checkpoints of steps divisible by it stay, too
-    best_metric: Literal["loss", "rouge1", "rouge2", "rougeL", "rougeLsum", "accuracy", "macro_f1"] = "loss"
-    early_stopping_patience: int | None = None  # validations without a better best_metric
-    average_best: int | None = None  # try the mean of the weights of so many best validations at the end, such as 5
-    trackers: list[str] = field(default_factory=lambda: ["tensorboard"])  # any that accelerate knows and is installed
+    steps: int = setting(10_000, "Number of optimizer steps.", at_least=1, heading="Length of the run")
+    max_minutes: float | None = setting(
+        None,
+        "Training ends after this many minutes, or after `steps`; time for validation does not count. "
+        "The cosine schedule ends then, too.",
+        more_than=0,
+    )
+    early_stopping_patience: int | None = setting(
+        None, "Training ends after this many validations in a row without a better `best_metric`.", at_least=1
+    )
+
+    tokens_per_batch: int = setting(
+        16_384, "Maximum source tokens in a micro-batch, padding included.", at_least=1, heading="Batches"
+    )
+    batches_per_step: int = setting(1, "Micro-batches in an optimizer step, divided among the processes.", at_least=1)
+    num_workers: int = setting(0, "Processes that load batches ahead of training. 0: none.", at_least=0)
+
+    optimizer: Literal["adamw", "muon"] = setting(
+        "adamw", "Optimizer. `muon` updates the weights of linear layers and leaves the rest to AdamW.",
+        heading="Optimizer",
+    )  # fmt: skip
+    learning_rate: float = setting(1e-3, "Learning rate after the warm-up.", at_least=0)
+    weight_decay: float = setting(0.01, "Weight decay of matrices; norms and biases have none.", at_least=0)
+    adam_betas: list[float] = setting([0.9, 0.98], "AdamW's two decay rates.")
+    max_grad_norm: float = setting(
+        1.0, "Gradients with a larger norm are scaled down to this norm. `.inf`: no limit.", more_than=0
+    )
+    label_smoothing: float = setting(0.0, "Label smoothing of the training loss.", at_least=0, less_than=1)
+    ema_decay: float | None = setting(
+        None,
+        "Decay of an exponential moving average of the weights, such as 0.999. If set, the averaged weights are "
+        "validated and saved.",
+        more_than=0,
+        less_than=1,
+    )
+    max_skipped_in_a_row: int = setting(
+        5,
+        "A step whose loss or gradient is not finite is skipped. The run fails if more than this many steps in a row "
+        "are skipped.",
+        at_least=0,
+    )
+
+    schedule: Literal["cosine", "inverse_sqrt", "constant"] = setting(
+        "cosine", "Schedule of the learning rate after the warm-up.", heading="Learning rate schedule"
+    )
+    warmup_steps: int = setting(200, "The learning rate rises linearly over this many steps.", at_least=0)
+    min_learning_rate_ratio: float = setting(
+        0.05, "The cosine schedule ends at this fraction of `learning_rate`.", at_least=0
+    )
+
+    initial_embeddings: str | None = setting(
+        None, "Start from the token embeddings of this model (folder or hub id), which needs the same vocabulary.",
+        heading="Which weights are trained",
+    )  # fmt: skip
+    initial_trunk: str | None = setting(
+        None,
+        "Start from all weights of this model (folder or hub id) except its token mixing, to compare encoders. "
+        "It must have the same sizes.",
+    )
+    freeze: list[str] = setting([], "Patterns of parameter names that are not trained, such as [*encoder*].")
+    lora: LoraConfig | None = setting(None, "Train low-rank adapters in place of the weights, such as {r: 8}.")
+
+    mixed_precision: Literal["auto", "no", "bf16", "fp16"] | None = setting(
+        None,
+        "Mixed precision. `auto` chooses bf16 where it is fast, otherwise float32. Null follows the launcher.",
+        heading="Precision, memory and processes",
+    )
+    gradient_checkpointing: bool = setting(False, "Recompute activations in the backward pass: less memory, more time.")
+    split_on_out_of_memory: bool = setting(
+        False, "Split a micro-batch in two if it runs out of memory. By default the run fails."
+    )
+    timeout_minutes: float = setting(
+        60,
+        "A process fails after waiting this many minutes for the others. Preparing the data counts as waiting.",
+        more_than=0,
+    )
+
+    validate_every: int = setting(500, "Steps between validations.", at_least=1, heading="Validation")
+    rouge_examples: int = setting(32, "Number of validation documents to summarize for ROUGE. 0: no ROUGE.", at_least=0)
+    best_metric: Literal["loss", "rouge1", "rouge2", "rougeL", "rougeLsum", "accuracy", "macro_f1"] = setting(
+        "loss", "Validation metric that selects the model in `best/`."
+    )
+    average_best: int | None = setting(
+        None,
+        "At the end, average the weights of the N best validations, such as 5, and save the average if it is better "
+        "than the best.",
+        at_least=2,
+    )
+
+    save_every: int = setting(500, "Steps between checkpoints.", at_least=1, heading="Checkpoints")
+    keep_checkpoints: int = setting(2, "Number of newest checkpoints to keep.", at_least=1)
+    keep_every: int | None = setting(
+        None, "Also keep the checkpoints of steps that are a multiple of this number.", at_least=1
+    )
+
+    log_every: int = setting(10, "Steps between lines of metrics.jsonl.", at_least=1, heading="Logging")
+    trackers: list[str] = setting(
+        ["tensorboard"], "Experiment trackers that accelerate supports; each must be installed."
+    )
 
     def __post_init__(self) -> None:
-        _check_at_least(self, "training", 1, "steps", "tokens_per_batch", "batches_per_step", "early_stopping_patience")
-        _check_at_least(self, "training", 1, "keep_every")
-        _check_at_least(self, "training", 2, "average_best")
-        _check_at_least(self, "training", 1, "log_every", "validate_every", "save_every", "keep_checkpoints")
-        _check_at_least(self, "training", 0, "learning_rate", "warmup_steps", "min_learning_rate_ratio", "weight_decay")
-        _check_at_least(self, "training", 0, "label_smoothing", "num_workers", "rouge_examples", "max_skipped_in_a_row")
-        if self.ema_decay is not None and not 0 < self.ema_decay < 1:
-            raise InputError(f"training.ema_decay must be between 0 and 1, not {self.ema_decay}")
-        if self.max_minutes is not None and not self.max_minutes > 0:
-            raise InputError(f"training.max_minutes must be positive, not {self.max_minutes}")
-        if not self.timeout_minutes > 0:
-            raise InputError(f"training.timeout_minutes must be positive, not {self.timeout_minutes}")
-        if not self.max_grad_norm > 0:
-            raise InputError(f"training.max_grad_norm must be positive (.inf: no limit), not {self.max_grad_norm}")
-        if self.label_smoothing >= 1:
-            raise InputError(f"training.label_smoothing must be less than 1, not {self.label_smoothing}")
+        check_settings(self, "training.")
         if len(self.adam_betas) != 2 or not all(0 <= beta < 1 for beta in self.adam_betas):
             raise InputError(f"training.adam_betas must be two numbers from 0 to below 1, not {self.adam_betas}")
         if self.best_metric.startswith("rouge") and not self.rouge_examples:
@@ -134,32 +194,31 @@ def _default_generation() -> GenerationOptions:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything about one training run."""
+    """What is trained, on which data, and where the results go."""
 
-    task: Literal["summarization", "classification"] = "summarization"
-    name: str = "run"  # the run folder is output_dir/name
-    output_dir: str = "runs"
-    seed: int = 1
-    resume: bool = False  # go on from the newest checkpoint, if there is one
-    pretrained: str | None = None  # start from this model (folder, hub id, "default"); None: a new one by `model`
-    model: dict[str, Any] = field(default_factory=dict)  # fields of SummarizerConfig, checked where the model is made
+    task: Literal["summarization", "classification"] = setting("summarization", "What the model learns.")
+    name: str = setting("run", "Name of the run. Defaults to the name of the YAML file.")
+    output_dir: str = setting("runs", "The run folder is `output_dir/name`.")
+    seed: int = setting(1, "Random seed of weights, data order and dropout.", at_least=0)
+    resume: bool = setting(False, "Continue the run from its newest checkpoint, if there is one.")
+    pretrained: str | None = setting(
+        None, 'Model to start from: a folder, a hub id or "default". Null makes a new model from `model`.'
+    )
+    model: dict[str, Any] = setting({}, "Sizes and options of a new model: the keys of the last section.")
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     generation: GenerationOptions = field(default_factory=_default_generation)
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise InputError(f"seed must be at least 0, not {self.seed}")
+        check_settings(self, "")
         if not self.name or Path(self.name).name != self.name:
             raise InputError(f"name must be the name of a folder, not a path: '{self.name}'")
         training = self.training
         if self.pretrained and training.initial_trunk:
-            raise InputError(
-                "training.initial_trunk is for a new model, and 'pretrained' names a trained one; give one of them"
-            )
+            raise InputError("training.initial_trunk is for a new model; remove it or 'pretrained'")
         if training.initial_embeddings and training.initial_trunk:
             raise InputError(
-                "training.initial_trunk lends the embeddings, too; give it or training.initial_embeddings, not both"
+                "training.initial_trunk includes the embeddings; give it or training.initial_embeddings, not both"
             )
         of_validation = training.best_metric != "loss", training.early_stopping_patience, training.average_best
         if not self.data.validation and any(of_validation):
@@ -172,7 +231,7 @@ class RunConfig:
 
 
 def of_trained_model(config: RunConfig, model: str) -> RunConfig:
-    """The run's task and data with a trained model in the place of what its training began from."""
+    """The run's task and data, but starting from a trained model."""
     start = replace(config.training, initial_embeddings=None, initial_trunk=None)
     return replace(config, pretrained=model, model={}, training=start)
 
@@ -180,8 +239,8 @@ def of_trained_model(config: RunConfig, model: str) -> RunConfig:
 def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
     """Read a YAML file over the defaults, then `key=value` overrides (dotted keys) over both.
 
-    `base: other.yaml` at the top of a file names another to start from, relative to it. The run's name is the
-    file's own unless it is given. Raises InputError that names the key, where it stands, and what is valid.
+    `base: other.yaml` at the top of a file names a file to start from, relative to its own folder. The run's name
+    defaults to the file's name. Raises InputError that names the key, the file or override, and the valid values.
     """
     config = OmegaConf.structured(RunConfig(name=path.stem))
     for file in _with_bases(path):
@@ -197,7 +256,7 @@ def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
         OmegaConf.to_object(config.generation)
         section = ""
         run: Any = OmegaConf.to_object(config)
-    except OmegaConfBaseException as error:  # a reference ${key} that leads nowhere
+    except OmegaConfBaseException as error:  # a reference ${key} to an unknown key
         raise InputError(f"{path}: {error.full_key}: {str(error).splitlines()[0]}") from error
     except InputError as error:
         raise InputError(f"{path}: {section}{error}") from None
@@ -205,12 +264,12 @@ def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
 
 
 def to_yaml(config: RunConfig) -> str:
-    """The resolved configuration as YAML, as saved with every run; load_config reads it back."""
+    """The complete configuration as YAML, as saved with every run; load_config reads it."""
     return OmegaConf.to_yaml(OmegaConf.structured(config))
 
 
 def changed_keys(before: RunConfig, after: RunConfig) -> list[str]:
-    """What differs between two configurations of a run, "key: before → after", apart from where it lies."""
+    """The keys whose values differ, as "key: before → after"; names and folders of the run are left out."""
     old, new = _flat(asdict(before)), _flat(asdict(after))
     ignored = ("resume", "name", "output_dir", "data.cache_dir")
     return [
@@ -271,7 +330,7 @@ def _merge(config: Any, addition: Any, origin: str) -> Any:
 
 
 def _reason(error: Exception, key: str, config: Any) -> str:
-    """What is wrong with the value of `key`, in the user's terms where omegaconf speaks of its own."""
+    """What is wrong with the value of `key`; omegaconf's own wording where it is plain enough."""
     reason = str(error).splitlines()[0]
     if reason.startswith("Key "):
         parent = OmegaConf.select(config, key.rpartition(".")[0]) if "." in key else config
@@ -281,9 +340,3 @@ def _reason(error: Exception, key: str, config: Any) -> str:
     if reason.startswith(("Merge error", "Cannot merge")):
         return "expected keys and values of its own"
     return reason
-
-
-def _check_at_least(section: Any, name: str, least: float, *fields: str) -> None:
-    for field_name in fields:
-        if (value := getattr(section, field_name)) is not None and not value >= least:
-            raise InputError(f"{name}.{field_name} must be at least {least}, not {value}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from summarizer.errors import InputError
+from summarizer.settings import check_settings, setting
 
 _SAME_NAMES = (  # in transformers.GenerationConfig; no_repeat_words is an attribute of ours there
     "num_beams", "length_penalty", "early_stopping", "no_repeat_ngram_size", "no_repeat_words", "do_sample",
@@ -16,35 +17,31 @@ _SAME_NAMES = (  # in transformers.GenerationConfig; no_repeat_words is an attri
 class GenerationOptions:
     """How summaries are written; saved in the model folder as generation_config.json, which `summarize` follows."""
 
-    num_beams: int | None = None
-    max_summary_tokens: int | None = None
-    min_summary_tokens: int | None = None
-    length_penalty: float | None = None  # of beam search; above 0 favours longer summaries
-    no_repeat_ngram_size: int | None = None  # block repeated n-grams of N tokens, which may be parts of words; 0: off
-    no_repeat_words: int | None = None  # block repeated n-grams of N words; 0: off
-    early_stopping: bool | None = None  # end a beam search as soon as num_beams summaries are complete
-    do_sample: bool | None = None  # draw each token at random in place of searching
-    temperature: float | None = None  # of sampling
-    top_p: float | None = None  # of sampling
+    num_beams: int | None = setting(None, "Number of beams. 1: greedy search.", at_least=1)
+    max_summary_tokens: int | None = setting(None, "Maximum summary length, in tokens.", at_least=1)
+    min_summary_tokens: int | None = setting(None, "Minimum summary length, in tokens.", at_least=0)
+    length_penalty: float | None = setting(None, "Length penalty of beam search. Above 0 favours longer summaries.")
+    no_repeat_ngram_size: int | None = setting(
+        None, "Block repeated n-grams of N tokens, which may be parts of words. 0: off.", at_least=0
+    )
+    no_repeat_words: int | None = setting(None, "Block repeated n-grams of N words. 0: off.", at_least=0)
+    early_stopping: bool | None = setting(None, "End beam search as soon as `num_beams` summaries are complete.")
+    do_sample: bool | None = setting(None, "Sample each token at random in place of beam search.")
+    temperature: float | None = setting(None, "Temperature of sampling.", more_than=0)
+    top_p: float | None = setting(
+        None, "Sample among the most probable tokens that together have this probability.", more_than=0
+    )
 
     def __post_init__(self) -> None:
         for name in (each.name for each in fields(self)):
             if isinstance(value := getattr(self, name), float) and not math.isfinite(value):
                 raise InputError(f"{name} must be a finite number, not {value}")
-        self._check_at_least(1, "num_beams", "max_summary_tokens")
-        self._check_at_least(0, "min_summary_tokens", "no_repeat_ngram_size", "no_repeat_words")
+        check_settings(self, "")
         shortest, longest = self.token_limits
         if shortest is not None and longest is not None and shortest > longest:
             raise InputError(f"min_summary_tokens={shortest} is more than max_summary_tokens={longest}")
-        if self.temperature is not None and self.temperature <= 0:
-            raise InputError(f"temperature must be positive, not {self.temperature}")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise InputError(f"top_p must be in (0, 1], not {self.top_p}")
-
-    def _check_at_least(self, least: int, *names: str) -> None:
-        for name in names:
-            if (value := getattr(self, name)) is not None and value < least:
-                raise InputError(f"{name} must be at least {least}, not {value}")
+        if self.top_p is not None and self.top_p > 1:
+            raise InputError(f"top_p must be at most 1, not {self.top_p}")
 
     @property
     def token_limits(self) -> tuple[int | None, int | None]:

@@ -61,8 +61,8 @@ def write(tmp_path):
         ("generation: {length_penalty: .nan}", "generation.length_penalty must be a finite number"),
         ("generation: {min_summary_tokens: 600}", "generation.min_summary_tokens=600 is more than max_summary"),
         ("training: {learning_rate: .nan}", "training.learning_rate must be at least 0, not nan"),
-        ("training: {max_grad_norm: .nan}", "training.max_grad_norm must be positive"),
-        ("training: {ema_decay: 1}", "training.ema_decay must be between 0 and 1"),
+        ("training: {max_grad_norm: .nan}", "training.max_grad_norm must be more than 0"),
+        ("training: {ema_decay: 1}", "training.ema_decay must be less than 1"),
         ("seed: -1", "seed must be at least 0"),
         ("name: ../elsewhere", "name must be the name of a folder"),
         (

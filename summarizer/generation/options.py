@@ -5,6 +5,7 @@ from typing import Literal
 
 from summarizer.errors import InputError
 from summarizer.generation_options import GenerationOptions
+from summarizer.settings import setting
 
 LENGTHS = {"short": (16, 64), "medium": (48, 160), "long": (128, 384)}  # minimum and maximum tokens of a summary
 
@@ -15,17 +16,17 @@ class SummarySettings(GenerationOptions):
 
     length: Literal["short", "medium", "long"] | None = None  # LENGTHS; the two token limits override it
     numbers_from_document: bool | None = None  # no other numbers; None: where the tokenizer has a placeholder for them
-    num_candidates: int = 1  # summaries of each document, the best first
-    max_source_tokens: int | None = None  # special tokens included; None: the whole document, where the model can
-    tokens_per_batch: int = 32_768  # source tokens, padding included
-    seed: int = 1  # of sampling
+    num_candidates: int = setting(1, "Summaries of each document, the best first.", at_least=1)
+    max_source_tokens: int | None = setting(
+        None, "Tokens of a document to read, special ones included. None: the whole document.", at_least=1
+    )
+    tokens_per_batch: int = setting(32_768, "Maximum source tokens in a batch, padding included.", at_least=1)
+    seed: int = setting(1, "Random seed of sampling.", at_least=0)
 
     def __post_init__(self) -> None:
         if self.length is not None and self.length not in LENGTHS:
             raise InputError(f"unknown length '{self.length}'; choose from {', '.join(LENGTHS)}")
         super().__post_init__()
-        self._check_at_least(1, "num_candidates", "max_source_tokens", "tokens_per_batch")
-        self._check_at_least(0, "seed")
 
     @property
     def token_limits(self) -> tuple[int | None, int | None]:

@@ -7,6 +7,8 @@ from huggingface_hub.dataclasses import strict
 from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
+from summarizer.settings import setting
+
 
 @strict
 class SummarizerConfig(PreTrainedConfig):
@@ -26,28 +28,32 @@ class SummarizerConfig(PreTrainedConfig):
     }
 
     vocab_size: int = 12_000
-    d_model: int = 256
-    encoder_layers: int = 3
-    encoder_attention_heads: int = 16
-    encoder_ffn_dim: int = 1024  # 0: no feed-forward block
-    decoder_layers: int = 3
-    decoder_attention_heads: int = 4
-    decoder_ffn_dim: int = 1024
-    activation_function: str = "gelu"
-    dropout: float = 0.1
+    d_model: int = setting(256, "Width of the model.")
+    encoder_layers: int = setting(3, "Number of encoder layers.")
+    encoder_attention_heads: int = setting(16, "Heads of each encoder layer.")
+    encoder_ffn_dim: int = setting(1024, "Width of the encoder's feed-forward blocks. 0: no feed-forward blocks.")
+    decoder_layers: int = setting(3, "Number of decoder layers.")
+    decoder_attention_heads: int = setting(4, "Heads of each decoder layer.")
+    decoder_ffn_dim: int = setting(1024, "Width of the decoder's feed-forward blocks.")
+    activation_function: str = setting("gelu", "Activation of the feed-forward blocks, by its name in transformers.")
+    dropout: float = setting(0.1, "Dropout probability.")
 
-    mixer: str = "fastformer"
-    mixer_options: dict[str, Any] | None = None  # options of that mixer, such as {"num_stages": 3}
-    share_encoder_layers: bool = False  # one set of parameters for all encoder layers, as in the paper
-    norm: Literal["pre", "post"] = "pre"
-    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"  # of the encoder; sinusoidal has no limit
-    max_source_positions: int = 4096  # only learned positions have a limit
-    neighbor_kernel_size: int = 0  # odd; 0: no convolution, as in the paper
-    normalize_embeddings: bool = False  # LayerNorm after adding positions, as in the authors' code
-    scale_embedding: bool = True  # times √d_model, so that sinusoids do not drown the tokens
-    copy_mechanism: bool = False
+    mixer: str = setting("fastformer", "Token mixing of the encoder layers: the name of a mixer.")
+    mixer_options: dict[str, Any] | None = setting(None, 'Options of the mixer, such as {"num_stages": 3}.')
+    share_encoder_layers: bool = setting(False, "All encoder layers share one set of parameters, as in the paper.")
+    norm: Literal["pre", "post"] = setting("pre", "LayerNorm before or after each sublayer.")
+    positions: Literal["sinusoidal", "learned", "none"] = setting(
+        "sinusoidal", "Position embeddings of the encoder. Only learned ones limit the document length."
+    )
+    max_source_positions: int = setting(4096, "Number of learned positions; unused with other positions.")
+    neighbor_kernel_size: int = setting(
+        0, "Kernel size of the convolution over neighbouring tokens, an odd number. 0: no convolution, as in the paper."
+    )
+    normalize_embeddings: bool = setting(False, "LayerNorm after positions are added, as in the authors' code.")
+    scale_embedding: bool = setting(True, "Scale token embeddings by √d_model.")
+    copy_mechanism: bool = setting(False, "The decoder can copy tokens of the document.")
+    layer_norm_eps: float = setting(1e-5, "Epsilon of LayerNorm.")
     sentence_per_line: bool = True  # how its documents are laid out before they are tokenised
-    layer_norm_eps: float = 1e-5
 
     is_encoder_decoder: bool = True
     tie_word_embeddings: bool = True

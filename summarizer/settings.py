@@ -1,0 +1,36 @@
+"""A setting of a data class: its default, a help text for the page of all settings, and the range of its value."""
+
+import operator
+from copy import copy
+from dataclasses import field, fields
+from typing import Any
+
+from summarizer.errors import InputError
+
+_LIMITS = {"at least": operator.ge, "more than": operator.gt, "less than": operator.lt}
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    at_least: float | None = None,
+    more_than: float | None = None,
+    less_than: float | None = None,
+    heading: str = "",
+) -> Any:
+    """A data class's field. `heading` opens a group of settings on the page, which ends at the next heading."""
+    limits = {"at least": at_least, "more than": more_than, "less than": less_than}
+    metadata = {"help": help, "heading": heading, "limits": {k: v for k, v in limits.items() if v is not None}}
+    if isinstance(default, (list, dict)):
+        return field(default_factory=lambda: copy(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def check_settings(section: Any, name: str) -> None:
+    """Raise InputError if a value of the data class is out of its range; `name` is the section's key in a YAML file."""
+    for each in fields(section):
+        value = getattr(section, each.name)
+        for words, limit in each.metadata.get("limits", {}).items():
+            if value is not None and not _LIMITS[words](value, limit):
+                raise InputError(f"{name}{each.name} must be {words} {limit}, not {value}")
