@@ -126,7 +126,7 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
 ) -> None:
     """Compare systems on the same examples: paired tests, tables (Markdown, CSV, JSON), plots, an HTML page."""
-    from summarizer.reporting.comparison import ComparisonOptions, compare_files
+    from summarizer.reporting.compare import ComparisonOptions, compare_files
     from summarizer.reporting.tables import print_comparison
 
     options = ComparisonOptions(

@@ -23,9 +23,9 @@ class BertScorer:
         self._scorer = library.BERTScorer(model_type=model, num_layers=self.num_layers)
 
     @property
-    def signature(self) -> str:
-        """What the scores depend on."""
-        return f"bertscore:{self.name}:layer-{self.num_layers}:{version('bert-score')}"
+    def description(self) -> str:
+        """What the scores depend on, for a signature."""
+        return f"{self.name}:layer-{self.num_layers}:{version('bert-score')}"
 
     def score(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Score]:
         """A Score a prediction, of several references the best; 0 where either side is empty."""

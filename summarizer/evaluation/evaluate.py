@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from summarizer.errors import InputError
@@ -21,8 +22,8 @@ from summarizer.evaluation.files_of_texts import Columns, read_references
 from summarizer.evaluation.parallel import open_map
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
 from summarizer.evaluation.score_table import Intervals, ScoreTable
-from summarizer.evaluation.statistics import mean
-from summarizer.files import write_whole
+from summarizer.evaluation.signature import Signature, rouge_parts, version_parts
+from summarizer.files import hash_of_file, write_whole
 from summarizer.text import Split, split_sentences
 
 BERT_SCORE = "bertscore"
@@ -61,7 +62,7 @@ class Evaluation:
     """The scores of a file of predictions, as written to `output`."""
 
     num_examples: int  # failed and empty ones included
-    signature: str
+    signature: Signature
     scores: Intervals
     counts: dict[str, int]
     text_measures: dict[str, float]
@@ -73,7 +74,8 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """The content of scores.json."""
-        return {name: value for name, value in asdict(self).items() if name != "output"}
+        content = {name: value for name, value in asdict(self).items() if name != "output"}
+        return {**content, "signature": str(self.signature), "signature_parts": self.signature.to_json()}
 
 
 def evaluate(
@@ -112,7 +114,7 @@ def evaluate(
         measures = table.mean_measures()
         evaluation = Evaluation(
             num_examples=len(paired),
-            signature=make_signature(options, len(paired), baselines, facts.several_references, scorer),
+            signature=_make_signature(options, len(paired), baselines, facts.several_references, scorer),
             scores=intervals.pop(MODEL),
             counts=facts.counts | paired.counts,
             text_measures=measures.pop(MODEL),
@@ -138,52 +140,41 @@ def examples_path(output: Path) -> Path:
     return output.with_suffix(".examples.jsonl")
 
 
+def hash_of_texts(path: Path) -> str:
+    """SHA-256 of a file's content, or of the names and contents of the files in a folder."""
+    if not path.is_dir():
+        return hash_of_file(path)
+    files = sorted(file for file in path.iterdir() if file.is_file())
+    return hashlib.sha256("".join(f"{file.name}\0{hash_of_file(file)}\n" for file in files).encode()).hexdigest()
+
+
 def mean_sentences(references: Iterable[str], split: Split = "auto") -> int:
     """The mean number of sentences of the references, rounded; at least 1."""
-    return max(1, round(mean([len(split_sentences(text, split)) for text in references])))
+    return max(1, round(fmean([len(split_sentences(text, split)) for text in references])))
 
 
-def make_signature(
+def _make_signature(
     options: EvaluationOptions,
     num_examples: int,
-    baselines: BaselineSettings | None = None,
-    several_references: bool = False,
-    scorer: BertScorer | None = None,
-) -> str:
-    """What the scores depend on, in one line: two results with the same signature can be compared."""
+    baselines: BaselineSettings | None,
+    several_references: bool,
+    scorer: BertScorer | None,
+) -> Signature:
     rouge, policy = options.rouge, options.policy
-    parts = [
-        *_rouge_parts(rouge),
-        *([f"refs:{rouge.references}"] if several_references else []),
-        *([scorer.signature] if scorer else []),
-        f"n:{num_examples}",
-        *(f"{name}:{value}" for name, value in asdict(policy).items() if value != getattr(Policy, name)),
-        f"bs:{options.bootstrap_samples}",
-        f"ci:{options.confidence:g}",
-        f"seed:{options.seed}",
-        *([f"lead-k:{baselines.k}"] if baselines else []),
-        *([f"sumy:{version('sumy')}"] if baselines and baselines.lexrank else []),
-        *_version_parts(),
-    ]
-    return "|".join(parts)
-
-
-def signature_of_texts(num_examples: int) -> str:
-    """What the scores of `score_texts` depend on, in `make_signature`'s terms, which has intervals' settings, too."""
-    return "|".join([*_rouge_parts(RougeSettings()), f"n:{num_examples}", *_version_parts()])
-
-
-def _rouge_parts(settings: RougeSettings) -> list[str]:
-    return [
-        "+".join(ROUGE_TYPES),
-        f"tok:{settings.tokenizer}",
-        f"stem:{'porter' if settings.stemmer else 'no'}",
-        f"split:{settings.split}",
-    ]
-
-
-def _version_parts() -> list[str]:
-    return [f"{name}:{version(name)}" for name in ("rouge-score", "sentencex", "fastformer-summarizer")]
+    parts = {
+        **rouge_parts(rouge),
+        **({"refs": rouge.references} if several_references else {}),
+        **({"bertscore": scorer.description} if scorer else {}),
+        "n": str(num_examples),
+        **{name: value for name, value in asdict(policy).items() if value != getattr(Policy, name)},
+        "bs": str(options.bootstrap_samples),
+        "ci": f"{options.confidence:g}",
+        "seed": str(options.seed),
+        **({"lead-k": str(baselines.k)} if baselines else {}),
+        **({"sumy": version("sumy")} if baselines and baselines.lexrank else {}),
+        **version_parts(),
+    }
+    return Signature(ROUGE_TYPES, parts)
 
 
 class _Facts:
@@ -218,7 +209,7 @@ def _baseline_settings(paired: Examples, references_path: Path, options: Evaluat
             )
         if not options.lead_k and not options.validation:
             references.append(len(split_sentences(example.reference, options.rouge.split)))
-    k = options.lead_k or (_fitted_k(options) if options.validation else max(1, round(mean(references))))
+    k = options.lead_k or (_fitted_k(options) if options.validation else max(1, round(fmean(references))))
     return BaselineSettings(k, options.seed, options.lexrank)
 
 
@@ -281,6 +272,7 @@ def _describe_inputs(
         "references": _relative(references_path, folder),
         "columns": asdict(options.columns),
         "references_sha256": facts.hash_of_references(),
+        "files_sha256": {"predictions": hash_of_texts(predictions_path), "references": hash_of_texts(references_path)},
         **({"lead_k_fitted_on": _relative(options.validation, folder)} if options.validation else {}),
     }
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 from typing import Literal, NamedTuple, get_args
 
 from rouge_score.scoring import Score, fmeasure
@@ -12,7 +13,6 @@ from rouge_score.tokenizers import Tokenizer
 from summarizer.evaluation.lcs import lcs_length, union_lcs_hits
 from summarizer.evaluation.parallel import open_map
 from summarizer.evaluation.rouge_tokens import TokenizerName, make_tokenizer
-from summarizer.evaluation.statistics import mean
 from summarizer.text import Split, split_sentences
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -117,7 +117,7 @@ def score_texts(
     pairs = list(zip(predictions, references, strict=True))
     with open_map(processes) as map_jobs:
         scores = list(map_jobs(partial(_score_pair_of, settings=settings), pairs))
-    return {name: mean([score[name].fmeasure for score in scores]) for name in ROUGE_TYPES}
+    return {name: fmean([score[name].fmeasure for score in scores]) for name in ROUGE_TYPES}
 
 
 def _score_pair_of(pair: tuple[str, str], settings: RougeSettings) -> Scores:

@@ -3,14 +3,27 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from statistics import fmean
 
 import numpy as np
 
 from summarizer.evaluation.rouge import MEASURES, Scores
-from summarizer.evaluation.statistics import Interval, bootstrap_intervals, mean
+from summarizer.evaluation.statistics import Interval, bootstrap_intervals
 from summarizer.evaluation.text_measures import MEASURE_NAMES, TextMeasures
 
+_METRIC_LABELS = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "rougeLsum": "ROUGE-Lsum",
+    "bertscore": "BERTScore",
+}
 Intervals = dict[str, dict[str, Interval]]  # by metric, then precision, recall, fmeasure; 0..1
+
+
+def metric_label(metric: str) -> str:
+    """`ROUGE-1` for `rouge1`; other metrics under their own name."""
+    return _METRIC_LABELS.get(metric, metric)
 
 
 class ScoreTable:
@@ -56,8 +69,8 @@ def mean_measures(values: np.ndarray) -> dict[str, float]:
 
     And `empty`, the share of summaries without a word.
     """
-    means = {"empty": mean((values[:, MEASURE_NAMES.index("summary_words")] == 0).tolist())}
+    means = {"empty": fmean((values[:, MEASURE_NAMES.index("summary_words")] == 0).tolist())}
     for name, column in zip(MEASURE_NAMES, values.T, strict=True):
         if len(known := column[~np.isnan(column)]):
-            means[name] = mean(known.tolist())
+            means[name] = fmean(known.tolist())
     return means

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Literal, get_args
 
 import numpy as np
 
-from summarizer.evaluation.statistics import bootstrap_means, mean
+from summarizer.evaluation.statistics import bootstrap_means
 
 Correction = Literal["holm", "benjamini-hochberg", "none"]
 _CELLS_AT_ONCE = 1 << 22  # signs held in memory: 32 MiB of float64
@@ -40,7 +41,7 @@ def paired_tests(
     without examples or samples.
     """
     resampled = bootstrap_means(differences, samples, seed)  # [samples, columns]
-    means = np.array([mean(column) for column in differences.T.tolist()])
+    means = np.array([fmean(column) for column in differences.T.tolist()])
     tail = (1 - confidence) / 2
     low, high = np.quantile(resampled, [tail, 1 - tail], axis=0)
     p_bootstrap = _share_as_far(resampled - resampled.mean(axis=0), means, observed=1)

@@ -1,8 +1,7 @@
 """Means and how sure they are."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -18,13 +17,6 @@ class Interval:
     high: float
 
 
-def mean(values: Sequence[float]) -> float:
-    """The mean, exactly rounded and so the same in any order. Raises ValueError when there are no values."""
-    if not len(values):
-        raise ValueError("the mean of no values")
-    return math.fsum(values) / len(values)
-
-
 def bootstrap_intervals(
     values: np.ndarray, samples: int = 1000, seed: int = 1, confidence: float = 0.95
 ) -> list[Interval]:
@@ -35,7 +27,7 @@ def bootstrap_intervals(
     if not 0 < confidence < 1:
         raise ValueError(f"cannot draw {samples} samples at confidence {confidence}")
     resampled = bootstrap_means(values, samples, seed)
-    means = [mean(column) for column in values.T.tolist()]
+    means = [fmean(column) for column in values.T.tolist()]
     tail = (1 - confidence) / 2
     low, high = np.quantile(resampled, [tail, 1 - tail], axis=0)
     return [Interval(*triple) for triple in zip(means, low.tolist(), high.tolist(), strict=True)]
@@ -52,7 +44,7 @@ def bootstrap_means(values: np.ndarray, samples: int = 1000, seed: int = 1) -> n
     if samples < 1:
         raise ValueError(f"cannot draw {samples} samples")
     num_examples = len(values)
-    means = np.array([mean(column) for column in values.T.tolist()])
+    means = np.array([fmean(column) for column in values.T.tolist()])
     deviations = values - means  # so that a column of one value has an interval of no width
     generator = np.random.default_rng(seed)
     shares = np.full(num_examples, 1 / num_examples)

@@ -10,17 +10,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from summarizer.evaluation.evaluate import Evaluation, examples_path
-from summarizer.evaluation.score_table import Intervals
+from summarizer.evaluation.score_table import Intervals, metric_label
 
 SECONDS_WITHOUT_BAR = 2.0
 WIDTH_IN_FILES = 140
-METRIC_NAMES = {
-    "rouge1": "ROUGE-1",
-    "rouge2": "ROUGE-2",
-    "rougeL": "ROUGE-L",
-    "rougeLsum": "ROUGE-Lsum",
-    "bertscore": "BERTScore",
-}
 Result = TypeVar("Result")
 
 
@@ -57,7 +50,7 @@ def make_table(evaluation: Evaluation, name: str) -> Table:
     table = Table(title=f"F × 100 of {evaluation.num_examples} summaries", box=box.SIMPLE, pad_edge=False)
     table.add_column("", overflow="fold", min_width=10)
     for metric in evaluation.scores:
-        table.add_column(METRIC_NAMES[metric], justify="right", no_wrap=True)
+        table.add_column(metric_label(metric), justify="right", no_wrap=True)
     table.add_row(name, *_cells(evaluation.scores), end_section=True)
     for baseline, scores in evaluation.baselines.items():
         table.add_row(baseline, *_cells(scores))

@@ -222,7 +222,7 @@ def _test_summarizer(config: RunConfig, model: Path) -> dict[str, Any]:
     return {
         "parameters": summarizer.model.num_parameters(),
         "documents_per_second": len(pairs) / seconds,
-        "signature": evaluation.signature,
+        "signature": str(evaluation.signature),
         "text_measures": evaluation.text_measures,
         "examples": {
             metric: [100 * scores[metric]["fmeasure"] for scores in per_example] for metric in evaluation.scores

@@ -4,11 +4,12 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from summarizer.evaluation.statistics import bootstrap_intervals, mean
+from summarizer.evaluation.statistics import bootstrap_intervals
 
 DEPARTED = 0.05  # nats per token below the control's validation loss, from some step on
 
@@ -26,7 +27,7 @@ def summarize_runs(results: Sequence[dict[str, Any]], reference: str, control: s
         {
             "name": name,
             "seeds": [result["seed"] for result in group],
-            "steps": mean([result["steps"] for result in group]),
+            "steps": fmean([result["steps"] for result in group]),
             "parameters": group[0]["parameters"],
             "training_source_tokens_per_second": _mean(group, "training_source_tokens_per_second"),
             "documents_per_second": _mean(group, "documents_per_second"),
@@ -34,7 +35,7 @@ def summarize_runs(results: Sequence[dict[str, Any]], reference: str, control: s
             "scores": intervals(scores[name]),
             "macro_f1": _mean(group, "macro_f1"),
             "difference": None if name == reference else _differences(scores[name], scores[reference]),
-            "validation_loss": mean([min(line["validation_loss"] for line in run["validation"]) for run in group]),
+            "validation_loss": fmean([min(line["validation_loss"] for line in run["validation"]) for run in group]),
             "departs_at": departure(_curve(group), _curve(groups[control])) if control else None,
         }
         for name, group in groups.items()
@@ -120,7 +121,7 @@ def _curve(group: Sequence[dict[str, Any]]) -> dict[int, float]:
     for run in group:
         for line in run["validation"]:
             losses.setdefault(line["step"], []).append(line["validation_loss"])
-    return {step: mean(values) for step, values in losses.items()}
+    return {step: fmean(values) for step, values in losses.items()}
 
 
 def _mean(group: Sequence[dict[str, Any]], key: str) -> float | None:

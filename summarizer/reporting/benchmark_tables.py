@@ -1,9 +1,10 @@
 """Markdown tables of benchmarks' JSON files, for the terminal and the pages; ratios first."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from summarizer.reporting.markdown import markdown_table
 
 Result = dict[str, Any]
 
@@ -52,7 +53,7 @@ def encoders_table(result: Result) -> list[str]:
         for row in result["floor"]
     )
     return [
-        *_table(head, lines),
+        markdown_table(head, lines),
         "",
         *([f"Growth, the exponent of forward's time in the length: {'; '.join(growth)}."] if growth else []),
         *([f"Faster than full attention, over these lengths, from: {'; '.join(crossing)}."] if crossing else []),
@@ -76,7 +77,7 @@ def generation_table(result: Result) -> list[str]:
              _number(row["step_ms"]), _number(row["beam_ms"]), _number(row["blocking_ms"]),
              _number(row["document_mb"]), _number(row["peak_mb"])]
         )  # fmt: skip
-    return [*_table(head, lines), "", _machine(result)]
+    return [markdown_table(head, lines), "", _machine(result)]
 
 
 def training_table(result: Result) -> list[str]:
@@ -90,7 +91,7 @@ def training_table(result: Result) -> list[str]:
             [row["system"], f"{row['length']:,}", _ratio(ratio["step_ms"]), _ratio(ratio["peak_mb"]),
              f"{row['source_tokens_per_second']:,.0f}", _number(row["step_ms"]), _number(row["peak_mb"])]
         )  # fmt: skip
-    return [*_table(head, lines), "", _machine(result)]
+    return [markdown_table(head, lines), "", _machine(result)]
 
 
 def rouge_benchmark_table(result: Result) -> list[str]:
@@ -101,7 +102,7 @@ def rouge_benchmark_table(result: Result) -> list[str]:
     ]
     equal = "equal to the last digit" if result["equal"] else "NOT EQUAL"
     return [
-        *_table(["system", "processes", "× rouge-score", "examples/s"], lines),
+        markdown_table(["system", "processes", "× rouge-score", "examples/s"], lines),
         "",
         f"The scores of all are {equal}. {_machine(result)}",
     ]
@@ -115,7 +116,11 @@ def mixer_table(result: Result) -> list[str]:
     head = ["", *(name.replace("_peak_mb", " peak, MB").replace("_ms", ", ms").replace("_", "+") for name in columns)]
     settings = result["settings"]
     shape = f"{settings['batch_size']} × {settings['length']:,} tokens, d = {settings['d_model']}, {settings['dtype']}"
-    return [*_table(head, lines), "", f"{shape}; outputs differ by {result['difference']:.0e}. {_machine(result)}"]
+    return [
+        markdown_table(head, lines),
+        "",
+        f"{shape}; outputs differ by {result['difference']:.0e}. {_machine(result)}",
+    ]
 
 
 TABLES = {
@@ -125,14 +130,6 @@ TABLES = {
     "rouge": rouge_benchmark_table,
     "mixer": mixer_table,
 }
-
-
-def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    return [
-        f"| {' | '.join(head)} |",
-        f"|{'---|' * len(head)}",
-        *(f"| {' | '.join(cells)} |" for cells in lines),
-    ]
 
 
 def _ratio(value: float | None) -> str:

@@ -1,13 +1,14 @@
 """Which examples a comparison shows, and their texts out of the files that `evaluate` read or stored."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from summarizer.errors import InputError
+from summarizer.evaluation.evaluate import hash_of_texts
 from summarizer.evaluation.examples import Policy, open_examples
 from summarizer.evaluation.files_of_texts import Columns
 from summarizer.reporting.scored_files import ScoredFile, read_lines
@@ -27,45 +28,57 @@ def choose_examples(fmeasures: np.ndarray, count: int) -> list[int]:
     return sorted(list(dict.fromkeys(by_turns))[:count])
 
 
-def read_texts(files: Sequence[ScoredFile], ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """By id: document, reference, and the predictions by system, as far as the files are still there and the same."""
-    texts: dict[str, dict[str, Any]] = {row_id: {"predictions": {}} for row_id in ids}
+@dataclass
+class ExampleTexts:
+    """The texts of an example, as far as they are there."""
+
+    document: str | None = None
+    reference: str | None = None
+    predictions: dict[str, str] = field(default_factory=dict)  # by system
+
+
+def read_texts(files: Sequence[ScoredFile], ids: Sequence[str]) -> tuple[dict[str, ExampleTexts], list[str]]:
+    """The texts by id, and a line about each scored file whose texts cannot be shown, with the reason."""
+    texts = {row_id: ExampleTexts() for row_id in ids}
+    notes = []
     for file in files:
-        for row_id, found in _stored_texts(file, texts.keys()) or _texts_of_inputs(file, texts.keys()):
-            texts[row_id].setdefault("document", found["document"])
-            texts[row_id].setdefault("reference", "\n\n".join(found["references"]))
-            texts[row_id]["predictions"][file.model.name] = found["prediction"]
-            for name, text in found["baselines"].items():
-                texts[row_id]["predictions"].setdefault(name, text)
-    return texts
+        try:
+            if not _take_stored_texts(file, texts):
+                _take_texts_of_inputs(file, texts)
+        except InputError as error:
+            notes.append(f"The texts of {file.model.name} are not shown: {error}")
+    return texts, notes
 
 
-def _stored_texts(file: ScoredFile, wanted: Any) -> list[tuple[str, dict[str, Any]]]:
-    return [(line["id"], line["texts"]) for line in read_lines(file.path) if "texts" in line and line["id"] in wanted]
+def _take_stored_texts(file: ScoredFile, texts: Mapping[str, ExampleTexts]) -> bool:
+    """Take the texts that `evaluate --store-texts` kept; returns whether it kept any."""
+    stored = False
+    for line in read_lines(file.path):
+        if line["id"] in texts and "texts" in line:
+            kept = line["texts"]
+            _take(texts[line["id"]], file.model.name, kept["document"], kept["references"], kept["prediction"])
+            for name, text in kept["baselines"].items():
+                texts[line["id"]].predictions.setdefault(name, text)
+            stored = True
+    return stored
 
 
-def _texts_of_inputs(file: ScoredFile, wanted: Any) -> list[tuple[str, dict[str, Any]]]:
-    """From the files that were scored; nothing where they are gone or hold other rows now."""
-    inputs = file.content.get("inputs")
-    if not inputs:
-        return []
-    predictions, references = (Path(file.path.resolve().parent, inputs[side]) for side in ("predictions", "references"))
-    if not (predictions.exists() and references.exists()):
-        return []
-    try:
-        with open_examples(predictions, references, Columns(**inputs["columns"]), _TOLERANT) as examples:
-            return [
-                (
-                    example.id,
-                    {
-                        "document": example.document,
-                        "references": example.references,
-                        "prediction": example.prediction,
-                        "baselines": {},
-                    },
-                )
-                for example in examples
-                if example.id in wanted
-            ]
-    except InputError:
-        return []
+def _take_texts_of_inputs(file: ScoredFile, texts: Mapping[str, ExampleTexts]) -> None:
+    """Take the texts from the files that were scored. Raises InputError where one is gone or has changed since."""
+    paths = {side: Path(file.path.resolve().parent, file.inputs[side]) for side in ("predictions", "references")}
+    for side, path in paths.items():
+        if not path.exists():
+            raise InputError(f"{path} is gone")
+        if hash_of_texts(path) != file.inputs["files_sha256"][side]:
+            raise InputError(f"{path} has changed since it was scored; score it again")
+    columns = Columns(**file.inputs["columns"])
+    with open_examples(paths["predictions"], paths["references"], columns, _TOLERANT) as examples:
+        for example in examples:
+            if example.id in texts:
+                _take(texts[example.id], file.model.name, example.document, example.references, example.prediction)
+
+
+def _take(texts: ExampleTexts, system: str, document: str | None, references: Sequence[str], prediction: str) -> None:
+    texts.document = document if texts.document is None else texts.document
+    texts.reference = "\n\n".join(references) if texts.reference is None else texts.reference
+    texts.predictions[system] = prediction

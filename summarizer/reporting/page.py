@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -11,20 +12,21 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from summarizer.reporting import plots
+from summarizer.evaluation.score_table import metric_label
+from summarizer.reporting.comparison import Comparison, ShownExample
 from summarizer.reporting.copied import Words, copied_passages
+from summarizer.reporting.figures import MARKERS, SERIES, Panels, Style, draw_svg, make_figures, system_styles
+from summarizer.reporting.markdown import percent
 
 _ASSETS = files("summarizer.reporting") / "assets"
-_MEASURES = ("fmeasure", "precision", "recall")
-_NOT_PRINTABLE = re.compile("[\x00\ud800-\udfff]")  # no place in HTML, nor in UTF-8
-_SIGNIFICANT = 0.05
+_NOT_PRINTABLE = re.compile("[\x00\ud800-\udfff]")  # not allowed in HTML, nor in UTF-8
 
 
-def render_page(comparison: Mapping[str, Any]) -> str:
+def render_page(comparison: Comparison) -> str:
     """The whole page as text; the same comparison gives the same page.
 
-    `comparison` is the content of comparison.json; what it lacks is left out of the page. Every text in it is escaped,
-    and the page forbids itself (by its content security policy) to load anything or to run other scripts than its own.
+    What the comparison lacks is left out of the page. Every text in it is escaped, and the page forbids itself (by its
+    content security policy) to load anything or to run other scripts than its own.
     """
     comparison = _printable(comparison)
     style, script = _asset("page.css"), _asset("page.js")
@@ -34,18 +36,21 @@ def render_page(comparison: Mapping[str, Any]) -> str:
         script=Markup(script),
         policy=f"default-src 'none'; style-src {_hashed(style)}; script-src {_hashed(script)}; base-uri 'none'",
         cards=_cards(comparison),
-        best=_best(comparison),
-        measures=list(dict.fromkeys(name for system in comparison["systems"] for name in system.get("measures") or ())),
-        plots={
-            "scores": plots.score_plots(comparison),
-            "differences": plots.difference_plots(comparison),
-            "by_length": plots.length_plots(comparison),
-            "training": plots.training_plots(comparison),
-            "benchmarks": plots.benchmark_plots(comparison),
-            "lengths": plots.histogram_plots(comparison),
-        },
+        measures=list(dict.fromkeys(name for system in comparison.systems for name in system.measures)),
+        figures={name: _figure(name, panels) for name, panels in make_figures(comparison).items()},
         examples=_examples(comparison),
     )
+
+
+def _figure(name: str, panels: Panels) -> dict[str, Any]:
+    """A figure's charts as (title, SVG), and its legend as (number of the colour, marker, name)."""
+    charts = [(panel.title, Markup(draw_svg(panel, f"{name}-{number}"))) for number, panel in enumerate(panels.panels)]
+    legend = [(_color_class(style), MARKERS[style.marker], name) for name, style in panels.legend.items()]
+    return {"charts": charts, "legend": legend}
+
+
+def _color_class(style: Style | None) -> str:
+    return "published" if style is None or style.hollow else f"series-{SERIES.index(style.color)}"
 
 
 @lru_cache(maxsize=1)
@@ -58,12 +63,11 @@ def _template() -> jinja2.Template:
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.filters |= {
-        "metric": plots.metric_label,
-        "percent": lambda share: f"{100 * share:.2f}",
+        "metric": metric_label,
+        "percent": percent,
         "signed": lambda share: f"{100 * share:+.2f}".replace("-", "−"),
-        "probability": lambda value: "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}",
+        "probability": lambda value: "< 0.001" if value < 0.001 else f"{value:.3f}",
         "measure": _measure,
-        "verdict": _verdict,
     }
     return environment.get_template("page.html.jinja")
 
@@ -78,8 +82,11 @@ def _hashed(content: str) -> str:
 
 
 def _printable(value: Any) -> Any:
+    """The same with a sign in the place of what cannot be printed, in all texts."""
     if isinstance(value, str):
         return _NOT_PRINTABLE.sub("\ufffd", value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: _printable(getattr(value, each.name)) for each in fields(value)})
     if isinstance(value, Mapping):
         return {_printable(key): _printable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -87,54 +94,19 @@ def _printable(value: Any) -> Any:
     return value
 
 
-def _contenders(comparison: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The systems that were run here and did not see the references, as the oracle did."""
-    return [
-        system
-        for system in comparison["systems"]
-        if system["kind"] != "published" and not (system["kind"] == "baseline" and system["name"].startswith("oracle"))
-    ]
-
-
-def _best(comparison: Mapping[str, Any]) -> dict[str, str]:
-    """The name of the best contender by metric."""
-    best = {}
-    for metric in comparison["metrics"]:
-        scored = [system for system in _contenders(comparison) if metric in system["metrics"]]
-        if scored:
-            best[metric] = max(scored, key=lambda system: system["metrics"][metric]["fmeasure"]["mean"])["name"]
-    return best
-
-
-def _cards(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The best model's score by metric, and how it stands to the baseline."""
-    tests = {(test["metric"], test["system"]): test for test in comparison.get("tests") or ()}
+def _cards(comparison: Comparison) -> list[dict[str, Any]]:
+    """The score of the best models by metric, and how the first of them stands to the baseline."""
     cards = []
-    for metric in comparison["metrics"]:
-        models = [
-            system for system in comparison["systems"] if system["kind"] == "model" and metric in system["metrics"]
-        ]
-        if models:
-            best = max(models, key=lambda system: system["metrics"][metric]["fmeasure"]["mean"])
-            scores = best["metrics"][metric]["fmeasure"]
-            cards.append(
-                {"metric": metric, "system": best["name"], "scores": scores, "test": tests.get((metric, best["name"]))}
-            )
+    for metric in comparison.metrics:
+        if best := comparison.best(metric):
+            test = comparison.test_of(best[0].name, metric)
+            names = [system.name for system in best]
+            cards.append({"metric": metric, "systems": names, "score": best[0].fmeasure(metric), "test": test})
     return cards
 
 
-def _verdict(test: Mapping[str, Any]) -> str:
-    """`better` or `worse` than the baseline where the corrected probability is under 5 %, else `not clear`."""
-    probability = next(
-        (test[name] for name in ("p_adjusted", "p_randomization", "p_bootstrap") if test.get(name) is not None), 1.0
-    )
-    if probability >= _SIGNIFICANT:
-        return "not clear"
-    return "better" if test["difference"] > 0 else "worse"
-
-
 def _measure(value: Any) -> str:
-    """A measure of texts for reading; what is no number as it is."""
+    """A measure of texts for reading; what is not a number, as it is."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -142,30 +114,29 @@ def _measure(value: Any) -> str:
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:,.3g}"
 
 
-def _examples(comparison: Mapping[str, Any]) -> dict[str, Any] | None:
+def _examples(comparison: Comparison) -> dict[str, Any] | None:
     """What the page's script shows; texts[0] of an example is the reference, the others are in order of `systems`."""
-    shown = [example for example in comparison.get("examples") or () if example.get("predictions")]
+    shown = [example for example in comparison.examples if example.predictions]
     if not shown:
         return None
-    names = list(dict.fromkeys(name for example in shown for name in example["predictions"]))
-    styles = plots.system_styles(comparison)
+    names = list(dict.fromkeys(name for example in shown for name in example.predictions))
+    styles = system_styles(comparison)
     return {
         "systems": names,
-        "styles": [styles.get(name) for name in names],
-        "metrics": [[metric, plots.metric_label(metric)] for metric in comparison["metrics"]],
+        "styles": [_color_class(styles.get(name)) for name in names],
+        "metrics": [[metric, metric_label(metric)] for metric in comparison.metrics],
         "examples": [_example(example, names) for example in shown],
     }
 
 
-def _example(example: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    document = example.get("document") or ""
-    texts = [example.get("reference"), *(example["predictions"].get(name) for name in names)]
+def _example(example: ShownExample, names: Sequence[str]) -> dict[str, Any]:
+    document = example.document or ""
+    texts = [example.reference, *(example.predictions.get(name) for name in names)]
     words = Words.of(document)
-    scores = example.get("scores") or {}
     return {
-        "id": str(example["id"]),
+        "id": str(example.id),
         "document": document,
         "texts": texts,
         "copied": [copied_passages(Words.of(text or ""), words) for text in texts],
-        "scores": [None, *(scores.get(name) for name in names)],
+        "scores": [None, *(example.scores.get(name) for name in names)],
     }

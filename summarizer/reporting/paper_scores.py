@@ -1,5 +1,7 @@
 """Numbers of the Fastformer paper, to stand in grey beside one's own: published, not run here."""
 
+from summarizer.reporting.comparison import ComparedSystem, Score
+
 # Wu, Wu, Qi, Huang: "Fastformer: Additive Attention Can Be All You Need", arXiv 2108.09084v6. ROUGE-1, -2 and -L,
 # F × 100; its L agrees with summary-level ROUGE, so it stands under rougeLsum.
 SOURCE = "Wu et al. 2021, arXiv 2108.09084; published, not run here"
@@ -26,17 +28,14 @@ PUBLISHED = {
 }
 
 
-def published_systems(data_set: str) -> list[dict]:
+def published_systems(data_set: str) -> list[ComparedSystem]:
     """The paper's systems on a data set, as a comparison holds them; scores 0..1."""
     return [
-        {
-            "name": f"{name} (published)",
-            "kind": "published",
-            "source": SOURCE,
-            "metrics": {
-                metric: {"fmeasure": {"mean": round(score / 100, 4)}}
-                for metric, score in zip(METRICS, scores, strict=True)
-            },
-        }
+        ComparedSystem(
+            f"{name} (published)",
+            "published",
+            {metric: {"fmeasure": Score(round(score / 100, 4))} for metric, score in zip(METRICS, scores, strict=True)},
+            source=SOURCE,
+        )
         for name, scores in PUBLISHED[data_set].items()
     ]

@@ -4,23 +4,21 @@ import json
 from pathlib import Path
 from typing import Any
 
-from summarizer.evaluation.terminal import METRIC_NAMES
-
-SHOWN = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+from summarizer.evaluation.rouge import ROUGE_TYPES
+from summarizer.evaluation.score_table import metric_label
+from summarizer.reporting.markdown import markdown_table, with_interval
 
 
 def rouge_table(scores_path: Path, name: str) -> str:
     """ROUGE F (0 to 100) with 95 % intervals of a scores.json, its baselines beneath, its signature last."""
     scores: dict[str, Any] = json.loads(scores_path.read_text(encoding="utf-8"))
     systems = {f"**{name}**": scores["scores"], **(scores.get("baselines") or {})}
-    lines = [
-        "| system | ROUGE-1 | ROUGE-2 | ROUGE-L | ROUGE-Lsum |",
-        "|---|---|---|---|---|",
-        *(f"| {system} | {' | '.join(_cell(rows[rouge]) for rouge in SHOWN)} |" for system, rows in systems.items()),
-        "",
-        f"{scores['num_examples']} documents. `{scores['signature']}`",
+    rows = [
+        [system, *(with_interval(**found[rouge]["fmeasure"]) for rouge in ROUGE_TYPES)]
+        for system, found in systems.items()
     ]
-    return "\n".join(lines)
+    table = markdown_table(["system", *map(metric_label, ROUGE_TYPES)], rows)
+    return f"{table}\n\n{scores['num_examples']} documents. `{scores['signature']}`"
 
 
 def profile_table(profile_path: Path) -> str:
@@ -28,24 +26,28 @@ def profile_table(profile_path: Path) -> str:
     profile: dict[str, Any] = json.loads(profile_path.read_text(encoding="utf-8"))
     training, summarizing, settings = profile["training"], profile["summarizing"], profile["settings"]
     machine = profile["machine"]
-    return "\n".join(
-        [
-            f"{machine['processor']}, {machine['threads']} threads, {', '.join(machine['processor_features'])}; "
-            f"{settings['dtype']}; batches of {settings['batch_size']} × {settings['source_tokens']:,} source and "
-            f"{settings['target_tokens']} target tokens, {settings['num_beams']} beams.",
-            "",
-            "| | training step | summarizing |",
-            "|---|---|---|",
-            f"| documents per second | {training['documents_per_second']:.1f} | "
-            f"{summarizing['documents_per_second']:.2f} |",
-            f"| source tokens per second | {training['source_tokens_per_second']:,.0f} | "
-            f"{summarizing['documents_per_second'] * settings['source_tokens']:,.0f} |",
-            f"| seconds per batch | {training['seconds_per_step']:.2f} | {summarizing['seconds_per_batch']:.2f} |",
-            f"| floor | {training['floor_seconds_per_step']:.2f} s ({training['flops_per_step'] / 1e9:,.0f} GFLOP at "
-            f"the measured {training['product_flops_per_second'] / 1e9:,.0f} GFLOP/s) | |",
-            f"| where the time goes | {_operations(training)} | {_operations(summarizing)} |",
-        ]
+    about = (
+        f"{machine['processor']}, {machine['threads']} threads, {', '.join(machine['processor_features'])}; "
+        f"{settings['dtype']}; batches of {settings['batch_size']} × {settings['source_tokens']:,} source and "
+        f"{settings['target_tokens']} target tokens, {settings['num_beams']} beams."
     )
+    floor = (
+        f"{training['floor_seconds_per_step']:.2f} s ({training['flops_per_step'] / 1e9:,.0f} GFLOP at the measured "
+        f"{training['product_flops_per_second'] / 1e9:,.0f} GFLOP/s)"
+    )
+    tokens_per_second = summarizing["documents_per_second"] * settings["source_tokens"]
+    rows = [
+        [
+            "documents per second",
+            f"{training['documents_per_second']:.1f}",
+            f"{summarizing['documents_per_second']:.2f}",
+        ],
+        ["source tokens per second", f"{training['source_tokens_per_second']:,.0f}", f"{tokens_per_second:,.0f}"],
+        ["seconds per batch", f"{training['seconds_per_step']:.2f}", f"{summarizing['seconds_per_batch']:.2f}"],
+        ["floor", floor, ""],
+        ["where the time goes", _operations(training), _operations(summarizing)],
+    ]
+    return f"{about}\n\n{markdown_table(['', 'training step', 'summarizing'], rows)}"
 
 
 def evaluation_table(folder: Path) -> str:
@@ -60,7 +62,7 @@ def evaluation_table(folder: Path) -> str:
          f"{agreement['equal_to_the_last_digit']:,} of {agreement['pairs']:,}"),
         ("speed against rouge-score in the same run, one process each",
          f"{agreement['speed_ratio']['total']:.1f} × (median of batches {agreement['speed_ratio']['median']:.1f} ×)"),
-        *((f"95 % intervals that hold the true mean, {row['examples']} examples like {METRIC_NAMES[row['population']]}",
+        *((f"95 % intervals that hold the true mean, {row['examples']} examples like {metric_label(row['population'])}",
            f"{row['coverage']:.1%} of {settings['repeats']:,}") for row in coverage["coverage"]),
         *((f"differences found at p < 0.05 where none is, {row['examples']} examples",
            f"{row['randomization']:.1%} (randomization), {row['bootstrap']:.1%} (bootstrap)")
@@ -68,7 +70,7 @@ def evaluation_table(folder: Path) -> str:
         ("peak memory of an evaluation of " + ", ".join(f"{row['pairs']:,}" for row in memory["rows"]) + " pairs",
          ", ".join(f"{row['peak_megabytes']:.0f}" for row in memory["rows"]) + " MB"),
     ]  # fmt: skip
-    return "\n".join(["| | |", "|---|---|", *(f"| {what} | {found} |" for what, found in rows)])
+    return markdown_table(["", ""], rows)
 
 
 def loss_table(
@@ -86,21 +88,8 @@ def loss_table(
     shared = set.intersection(*(set(by_step) for by_step in losses.values()))
     steps = sorted(step for step in shared if step % every == 0)
     kind = "validation" if key == "validation_loss" else "training"
-    return "\n".join(
-        [
-            f"| {kind} loss after | {' | '.join(f'{step:,} steps' for step in steps)} |",
-            f"|---{'|---:' * len(steps)}|",
-            *(
-                f"| {name} | {' | '.join(f'{by_step[s]:.{digits}f}' for s in steps)} |"
-                for name, by_step in losses.items()
-            ),
-        ]
-    )
-
-
-def _cell(scores: dict[str, Any]) -> str:
-    interval = scores["fmeasure"]
-    return f"{100 * interval['mean']:.2f} ({100 * interval['low']:.2f} – {100 * interval['high']:.2f})"
+    rows = [[name, *(f"{by_step[step]:.{digits}f}" for step in steps)] for name, by_step in losses.items()]
+    return markdown_table([f"{kind} loss after", *(f"{step:,} steps" for step in steps)], rows, right=True)
 
 
 def _operations(measured: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from summarizer.errors import InputError
 from summarizer.evaluation.evaluate import examples_path
 from summarizer.evaluation.examples import first_of
 from summarizer.evaluation.rouge import MEASURES
+from summarizer.evaluation.signature import Signature
 from summarizer.evaluation.text_measures import MEASURE_NAMES
-
-# Parts of a signature that may differ between systems that are compared: they say nothing about a single score.
-_FREE = ("n", "mismatch", "duplicates", "empty", "bs", "ci", "seed", "lead-k", "sumy", "fastformer-summarizer")
 
 
 @dataclass(frozen=True)
@@ -23,18 +21,17 @@ class System:
     """A model or a baseline."""
 
     name: str
-    kind: str  # "model" or "baseline"
+    kind: Literal["model", "baseline"]
     ids: list[str]
     metrics: tuple[str, ...]
     scores: np.ndarray  # [examples, metrics, precision | recall | fmeasure]
-    measures: np.ndarray | None  # [examples, MEASURE_NAMES]; NaN where one has no meaning
+    measures: np.ndarray  # [examples, MEASURE_NAMES]; NaN where one has no meaning
 
     def select(self, ids: Sequence[str]) -> "System":
         """The same system on these examples, in this order."""
         position = {row_id: index for index, row_id in enumerate(self.ids)}
         rows = [position[row_id] for row_id in ids]
-        measures = None if self.measures is None else self.measures[rows]
-        return replace(self, ids=list(ids), scores=self.scores[rows], measures=measures)
+        return replace(self, ids=list(ids), scores=self.scores[rows], measures=self.measures[rows])
 
     def fmeasures(self, metrics: Sequence[str]) -> np.ndarray:
         """F [examples, metrics]."""
@@ -47,15 +44,10 @@ class ScoredFile:
     """A scores.json with the examples beside it."""
 
     path: Path
-    content: dict[str, Any]
+    signature: Signature
+    inputs: dict[str, Any]  # where the texts are, their columns and their hashes, as `evaluate` wrote them
     model: System
     baselines: list[System]
-
-    @property
-    def signature(self) -> dict[str, str]:
-        """The parts of the signature that must not differ between systems that are compared."""
-        parts = (part.partition(":") for part in self.content["signature"].split("|"))
-        return {name: value for name, _, value in parts if name not in _FREE}
 
 
 def read_files(arguments: Sequence[str]) -> list[ScoredFile]:
@@ -71,14 +63,15 @@ def check_comparable(files: Sequence[ScoredFile]) -> None:
     """Raises InputError where scores were not made in the same way, or against other references."""
     first = files[0]
     for other in files[1:]:
-        for name in first.signature.keys() | other.signature.keys():
-            ours, theirs = first.signature.get(name), other.signature.get(name)
+        ours_of_all, theirs_of_all = first.signature.of_a_score, other.signature.of_a_score
+        for name in ours_of_all.keys() | theirs_of_all.keys():
+            ours, theirs = ours_of_all.get(name), theirs_of_all.get(name)
             if ours != theirs and name != "bertscore":
                 raise InputError(
                     f"{first.path} and {other.path} cannot be compared: {name} is {ours} there and {theirs} here"
                 )
-        hashes = [file.content.get("inputs", {}).get("references_sha256") for file in (first, other)]
-        if first.model.ids == other.model.ids and None not in hashes and hashes[0] != hashes[1]:
+        hashes = [file.inputs["references_sha256"] for file in (first, other)]
+        if first.model.ids == other.model.ids and hashes[0] != hashes[1]:
             raise InputError(f"{first.path} and {other.path} have the same ids and different references")
 
 
@@ -126,25 +119,29 @@ def _name_and_path(argument: str) -> tuple[str, Path]:
 def _read_file(name: str, path: Path) -> ScoredFile:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        metrics = tuple(content["scores"])
-        signature = content["signature"]
+        metrics, num_examples, inputs = tuple(content["scores"]), content["num_examples"], content["inputs"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: is not a file that `summarizer evaluate` wrote: {error}") from error
-    if not isinstance(signature, str) or not metrics:
-        raise InputError(f"{path}: is not a file that `summarizer evaluate` wrote")
+    try:
+        signature = Signature.from_json(content["signature_parts"])
+        if not {"references_sha256", "files_sha256", "columns"} <= inputs.keys():
+            raise KeyError("files_sha256")
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(
+            f"{path}: was written by an earlier version; score its files again with `summarizer evaluate`"
+        ) from None
     ids: list[str] = []
-    scores: dict[str, list[np.ndarray]] = {}
-    measures: dict[str, list[np.ndarray]] = {}
+    scores: dict[str, list[list[list[float]]]] = {}
+    measures: dict[str, list[list[float | None]]] = {}
     for line in read_lines(path):
         ids.append(line["id"])
         for system, columns in {name: line, **line.get("baselines", {})}.items():
             scores.setdefault(system, []).append(
-                np.array([[columns[metric][measure] for measure in MEASURES] for metric in metrics])
+                [[columns[metric][measure] for measure in MEASURES] for metric in metrics]
             )
-            if found := columns.get("measures"):
-                measures.setdefault(system, []).append(np.array([found[each] for each in MEASURE_NAMES], dtype=float))
-    if len(ids) != content["num_examples"]:
-        raise InputError(f"{path}: says {content['num_examples']} examples, and beside it stand {len(ids)}")
+            measures.setdefault(system, []).append([columns["measures"][each] for each in MEASURE_NAMES])
+    if len(ids) != num_examples:
+        raise InputError(f"{path}: says {num_examples} examples, and {examples_path(path)} holds {len(ids)}")
     model, *baselines = (
         System(
             system,
@@ -152,8 +149,8 @@ def _read_file(name: str, path: Path) -> ScoredFile:
             ids,
             metrics,
             np.array(scores[system]),
-            np.array(measures[system]) if system in measures else None,
+            np.array(measures[system], dtype=float),
         )
         for number, system in enumerate(scores)
     )
-    return ScoredFile(path, content, model, baselines)
+    return ScoredFile(path, signature, inputs, model, baselines)

@@ -12,8 +12,8 @@ from summarizer.config import RunConfig, Split
 from summarizer.data.batching import IGNORED
 from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.data.preparation import PreparedData, prepare
-from summarizer.evaluation.evaluate import signature_of_texts
 from summarizer.evaluation.rouge import score_texts
+from summarizer.evaluation.signature import signature_of_texts
 from summarizer.generation.options import SummarySettings
 from summarizer.generation.writer import generate_summaries
 from summarizer.models.published import prepare_inputs

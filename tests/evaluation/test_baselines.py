@@ -1,4 +1,5 @@
 import sys
+from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,6 @@ from summarizer.evaluation.baselines import document_sentences, fit_lead_k, is_h
 from summarizer.evaluation.lexrank import lexrank
 from summarizer.evaluation.rouge import ROUGE_TYPES, score_sentences
 from summarizer.evaluation.rouge_tokens import make_tokenizer
-from summarizer.evaluation.statistics import mean
 from summarizer.text import split_sentences
 
 SCORER = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
@@ -78,7 +78,7 @@ def test_the_fitted_k_has_the_best_mean_score(samples):
         for _, document, reference in samples:
             scores = SCORER.score(reference, "\n".join(lead(document_sentences(document), k)))
             found.append(scores["rouge1"].fmeasure + scores["rouge2"].fmeasure)
-        return mean(found)
+        return fmean(found)
 
     pairs = [(document, reference) for _, document, reference in samples]
     assert fit_lead_k(pairs, make_tokenizer(), max_k=12) == max(range(1, 13), key=score)
@@ -152,5 +152,5 @@ def test_pubmed_baselines_are_near_the_published_numbers_of_the_corpus(pubmed):
             fmeasures[name].append([scores[rouge_type].fmeasure for rouge_type in ROUGE_TYPES])
     expected = {"lead": (44.86, 13.19, 41.67), "random": (47.00, 13.80, 43.40), "oracle": (68.23, 35.08, 63.43)}
     for name, rows in fmeasures.items():
-        rouge1, rouge2, _, rouge_lsum = (100 * mean(column) for column in zip(*rows, strict=True))
+        rouge1, rouge2, _, rouge_lsum = (100 * fmean(column) for column in zip(*rows, strict=True))
         assert (rouge1, rouge2, rouge_lsum) == pytest.approx(expected[name], abs=2.5)

@@ -55,7 +55,7 @@ def test_bert_scores_stand_beside_rouge_with_their_model_in_the_signature(model,
     references = write_jsonl("r.jsonl", [{"id": n, "document": "the cat sat.", "summary": "the cat."} for n in (1, 2)])
     options = EvaluationOptions(bert_score=model, baselines=True, lead_k=1)
     evaluation = evaluate(predictions, references, tmp_path / "s.json", options)
-    assert "|bertscore:bert0:layer-2:0." in evaluation.signature
+    assert "|bertscore:bert0:layer-2:0." in str(evaluation.signature)
     assert list(evaluation.scores) == ["rouge1", "rouge2", "rougeL", "rougeLsum", "bertscore"]
     lines = [json.loads(line) for line in (tmp_path / "s.examples.jsonl").read_text(encoding="utf-8").splitlines()]
     assert lines[1]["bertscore"]["fmeasure"] == 0

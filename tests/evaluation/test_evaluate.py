@@ -47,7 +47,7 @@ def test_scores_json_holds_means_intervals_counts_and_signature(files, tmp_path)
     assert written == evaluation.to_json()
     assert list(written) == [
         *("num_examples", "signature", "scores", "counts", "text_measures", "baselines", "baseline_measures"),
-        *("notes", "inputs"),
+        *("notes", "inputs", "signature_parts"),
     ]
     assert written["num_examples"] == 5
     assert written["counts"] == {
@@ -146,7 +146,7 @@ def test_k_is_fitted_on_a_validation_file_that_is_named(files, samples, write_js
 def test_lexrank_is_a_baseline_on_request(files, tmp_path):
     evaluation = evaluate(*files, tmp_path / "s.json", EvaluationOptions(baselines=True, lead_k=2, lexrank=True))
     assert list(evaluation.baselines) == ["lead-2", "random-2", "lexrank-2", "oracle"]
-    assert "|sumy:" in evaluation.signature
+    assert "|sumy:" in str(evaluation.signature)
 
 
 def test_texts_and_the_scores_of_baselines_stand_beside_on_request(files, samples, tmp_path):
@@ -168,21 +168,21 @@ def test_several_references_stand_in_the_signature_and_raise_no_score_but_the_be
     for way, expected in (("best", 1), ("best-f", 1), ("mean", 0.5)):
         options = EvaluationOptions(rouge=RougeSettings(references=way))
         evaluation = evaluate(predictions, references, tmp_path / "s.json", options)
-        assert f"|refs:{way}|" in evaluation.signature
+        assert f"|refs:{way}|" in str(evaluation.signature)
         assert evaluation.scores["rouge1"]["fmeasure"].mean == expected
 
 
 def test_the_policy_stands_in_the_signature_where_it_is_not_plain(files, tmp_path):
     options = EvaluationOptions(policy=Policy(empty="drop"))
     evaluation = evaluate(*files, tmp_path / "scores.json", options)
-    assert "|n:3|empty:drop|" in evaluation.signature
+    assert "|n:3|empty:drop|" in str(evaluation.signature)
     assert evaluation.num_examples == 3
 
 
 def test_settings_stand_in_the_signature(files, tmp_path):
     rouge = RougeSettings("unicode", stemmer=False, split="sentencex")
     options = EvaluationOptions(rouge=rouge, bootstrap_samples=50, seed=9)
-    signature = evaluate(*files, tmp_path / "scores.json", options).signature
+    signature = str(evaluate(*files, tmp_path / "scores.json", options).signature)
     assert "|tok:unicode|stem:no|split:sentencex|n:5|bs:50|ci:0.95|seed:9|" in signature
 
 

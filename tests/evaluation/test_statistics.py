@@ -1,17 +1,18 @@
 from itertools import product
+from statistics import fmean
 
 import numpy as np
 import pytest
 
 from summarizer.evaluation import statistics
-from summarizer.evaluation.statistics import Interval, bootstrap_intervals, mean
+from summarizer.evaluation.statistics import Interval, bootstrap_intervals
 
 VALUES = np.random.default_rng(7).random((60, 3))
 
 
 def test_the_point_estimate_is_the_mean():
     intervals = bootstrap_intervals(VALUES)
-    assert [interval.mean for interval in intervals] == [mean(column) for column in VALUES.T.tolist()]
+    assert [interval.mean for interval in intervals] == [fmean(column) for column in VALUES.T.tolist()]
     assert [interval.mean for interval in intervals] == pytest.approx(VALUES.mean(axis=0))
     assert all(interval.low < interval.mean < interval.high for interval in intervals)
 
@@ -68,5 +69,3 @@ def test_impossible_settings_are_refused(arguments):
 def test_no_values_are_refused():
     with pytest.raises(ValueError, match="expected scores"):
         bootstrap_intervals(np.empty((0, 3)))
-    with pytest.raises(ValueError, match="no values"):
-        mean([])

@@ -2,12 +2,44 @@ from typing import Any
 
 import pytest
 
+from summarizer.reporting.comparison import (
+    ComparedSystem,
+    Comparison,
+    DocumentLengths,
+    LengthGroup,
+    Score,
+    ShownExample,
+    SystemTest,
+)
+
 METRICS = ["rouge1", "rouge2"]
+
+
+def build(content: dict[str, Any]) -> Comparison:
+    """A comparison of plain values, which the tests change more easily; parts may be absent."""
+
+    def scores(by_name: dict) -> dict:
+        return {name: Score(**value) if "mean" in value else scores(value) for name, value in by_name.items()}
+
+    def system(plain: dict) -> ComparedSystem:
+        return ComparedSystem(**plain | {"metrics": scores(plain["metrics"])})
+
+    of_examples = {"document": None, "reference": None, "predictions": {}, "scores": {}}
+    made = {
+        "systems": [system(plain) for plain in content["systems"]],
+        "tests": [SystemTest(**test) for test in content.get("tests", ())],
+        "by_length": [
+            LengthGroup(**group | {"scores": scores(group["scores"])}) for group in content.get("by_length", ())
+        ],
+        "documents": [DocumentLengths(**document) for document in content.get("documents", ())],
+        "examples": [ShownExample(**of_examples | example) for example in content.get("examples", ())],
+    }
+    return Comparison(**content | made)
 
 
 @pytest.fixture
 def comparison() -> dict[str, Any]:
-    """A comparison with every part: two models, two baselines and a published row; 12 documents."""
+    """The plain values of a comparison with every part: two models, two baselines and a published row; 12 documents."""
 
     def interval(mean: float) -> dict[str, float]:
         return {"mean": mean, "low": mean - 0.01, "high": mean + 0.01}
@@ -72,24 +104,28 @@ def comparison() -> dict[str, Any]:
             for number in range(12)
         ],
         "by_length": [
-            {"median": words, "scores": {name: {m: interval(mean) for m in METRICS} for name in predictions}}
+            {
+                "shortest": 1,
+                "longest": 9,
+                "num_examples": 6,
+                "median": words,
+                "scores": {name: {m: interval(mean) for m in METRICS} for name in predictions},
+            }
             for words, mean in ((175.0, 0.325), (355.0, 0.385))
         ],
         "training": {
             "fast": [{"step": 10, "loss": 5.0}, {"step": 20, "loss": 4.0}, {"step": 20, "validation_loss": 4.2}]
         },
-        "benchmarks": {
-            "rows": [
-                {
-                    "encoder": encoder,
-                    "length": length,
-                    "dtype": "float32",
-                    "forward_ms": length / speed,
-                    "forward_backward_ms": 3 * length / speed,
-                    "peak_mb": 100 + length / 10,
-                }
-                for encoder, speed in (("fastformer", 400), ("full", 100))
-                for length in (512, 1024, 2048)
-            ]
-        },
+        "benchmarks": [
+            {
+                "encoder": encoder,
+                "length": length,
+                "dtype": "float32",
+                "forward_ms": length / speed,
+                "forward_backward_ms": 3 * length / speed,
+                "peak_mb": 100 + length / 10,
+            }
+            for encoder, speed in (("fastformer", 400), ("full", 100))
+            for length in (512, 1024, 2048)
+        ],
     }

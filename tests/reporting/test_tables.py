@@ -1,46 +1,41 @@
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
+from summarizer.reporting.comparison import ComparedSystem, Comparison, Score, SystemTest
 from summarizer.reporting.paper_scores import PUBLISHED, published_systems
 from summarizer.reporting.tables import csv_table, difference_table, markdown_page, measure_table, score_table
 
 
 def system(name, mean, kind="model"):
-    interval = {"mean": mean, "low": mean - 0.01, "high": mean + 0.01}
-    return {"name": name, "kind": kind, "metrics": {"rouge1": {"fmeasure": interval}}, "measures": {"empty": 0.25}}
+    score = Score(mean, mean - 0.01, mean + 0.01)
+    return ComparedSystem(name, kind, {"rouge1": {"fmeasure": score}}, measures={"empty": 0.25})
 
 
 @pytest.fixture
 def comparison():
-    test = {"system": "b|<x>", "baseline": "a", "metric": "rouge1", "difference": 0.02, "low": -0.01, "high": 0.05}
-    test |= {"p_bootstrap": 0.02, "p_randomization": 0.0001, "p_adjusted": 0.03, "wins": 3, "losses": 2, "ties": 1}
-    return {
-        "metrics": ["rouge1"],
-        "baseline": "a",
-        "num_examples": 6,
-        "signature": "rouge1|n:6",
-        "correction": "holm",
-        "systems": [
-            system("a", 0.4),
-            system("b|<x>", 0.42),
-            system("lead-1", 0.5, "baseline"),
-            *published_systems("pubmed")[:1],
-        ],
-        "tests": [test],
-    }
+    test = SystemTest("b|<x>", "a", "rouge1", 0.02, -0.01, 0.05, 0.02, 0.0001, 0.03, 3, 2, 1)
+    systems = [system("a", 0.4), system("b|<x>", 0.42), system("lead-1", 0.5, "baseline")]
+    published = published_systems("pubmed")[:1]
+    return Comparison(["rouge1"], [*systems, *published], "a", 6, "rouge1|n:6", "holm", [test])
 
 
 def test_the_best_model_is_bold_published_rows_are_in_italics_and_names_break_nothing(comparison):
     assert score_table(comparison).splitlines() == [
         "| system | ROUGE-1 |",
-        "| --- | --- |",
+        "|---|---|",
         "| a | 40.00 (39.00 – 41.00) |",
         r"| b\|\<x\> | **42.00** (41.00 – 43.00) |",
         "| lead-1 | 50.00 (49.00 – 51.00) |",
         "| *Transformer (published)* | *34.26* |",
     ]
+
+
+def test_all_models_with_the_highest_score_are_bold(comparison):
+    tied = replace(comparison, systems=[system("a", 0.42), system("b", 0.420001), system("lead-1", 0.5, "baseline")])
+    assert [row.count("**") for row in score_table(tied).splitlines()[2:]] == [2, 2, 0]
 
 
 def test_a_test_is_a_row_with_its_interval_p_values_and_votes(comparison):
@@ -49,14 +44,16 @@ def test_a_test_is_a_row_with_its_interval_p_values_and_votes(comparison):
 
 
 def test_measures_are_shares_in_percent(comparison):
-    assert measure_table(comparison).splitlines()[:3] == ["| system | empty |", "| --- | --- |", "| a | 25.0 % |"]
+    assert measure_table(comparison).splitlines()[:3] == ["| system | empty |", "|---|---|", "| a | 25.0 % |"]
 
 
 def test_the_page_says_what_was_published_and_shows_the_figures(comparison):
     page = markdown_page(comparison, ["rouge.png"])
     assert all(text in page for text in ("not run here", "Holm", "`rouge1|n:6`", "![rouge](rouge.png)"))
-    comparison["systems"].pop()
-    assert "not run here" not in markdown_page(comparison, [])
+    changed = replace(comparison, systems=comparison.systems[:3], notes=["The texts of a are not shown: gone"])
+    page = markdown_page(changed, [])
+    assert "not run here" not in page
+    assert "The texts of a are not shown: gone" in page
 
 
 def test_the_csv_holds_a_row_a_score_with_the_test_beside(comparison):

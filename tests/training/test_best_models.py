@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from summarizer.errors import StoppedError
-from summarizer.evaluation.evaluate import signature_of_texts
+from summarizer.evaluation.signature import signature_of_texts
 from summarizer.training.best_models import Selection, mean_weights
 from summarizer.training.checkpoint import complete_checkpoints, read_state
 from summarizer.training.loop import train
@@ -108,4 +108,4 @@ def test_candidates_that_someone_deleted_are_said_and_left_out(configure, capsys
 def test_the_model_card_carries_the_signature_of_its_scores(finished):
     card = (finished / "best/README.md").read_text(encoding="utf-8")
     assert f"- Signature of the scores: `{signature_of_texts(7)}`" in card
-    assert "|n:7|" in signature_of_texts(7)
+    assert "|n:7|" in str(signature_of_texts(7))

@@ -134,7 +134,7 @@ class Browser {
   card(example, name, index) {
     const text = example.texts[index];
     if (text === null || text === undefined) return null;
-    const card = make("article", { className: index ? `series-${(this.styles[index - 1] ?? 7) % 8}` : "published" });
+    const card = make("article", { className: index ? this.styles[index - 1] : "published" });
     card.dataset.index = index;
     const scores = this.metrics.filter(([metric]) => example.scores[index]?.[metric] !== undefined)
       .map(([metric, label]) => `${label} ${(100 * example.scores[index][metric]).toFixed(1)}`);

@@ -11,7 +11,7 @@ from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
 from summarizer.evaluation.examples import Policy
 from summarizer.evaluation.rouge import RougeSettings
 from summarizer.evaluation.significance import adjust, paired_tests
-from summarizer.reporting.comparison import ComparisonOptions, compare_files
+from summarizer.reporting.compare import ComparisonOptions, compare_files
 from summarizer.reporting.example_texts import choose_examples
 from summarizer.reporting.scored_files import _name_and_path
 from tests.corpus import pair_rows, write_jsonl
@@ -50,7 +50,8 @@ def compared(scored):
     options = ComparisonOptions(
         published="pubmed", training=(f"good={training}",), benchmarks=benchmarks, samples=200, max_examples=5
     )
-    return compare_files([str(scored / f"{name}.scores.json") for name in ("good", "poor")], folder, options), folder
+    compare_files([str(scored / f"{name}.scores.json") for name in ("good", "poor")], folder, options)
+    return json.loads((folder / "comparison.json").read_text(encoding="utf-8")), folder
 
 
 def read_examples(path):
@@ -59,7 +60,7 @@ def read_examples(path):
 
 def test_the_systems_are_the_files_their_baselines_and_the_published_ones(compared):
     comparison, folder = compared
-    assert json.loads((folder / "comparison.json").read_text(encoding="utf-8")) == comparison
+    assert {path.name for path in folder.iterdir()} >= {"comparison.csv", "comparison.md", "comparison.html"}
     kinds = {system["name"]: system["kind"] for system in comparison["systems"]}
     assert list(kinds)[:5] == ["good", "poor", "lead-1", "random-1", "oracle"]
     assert list(kinds.values()) == ["model"] * 2 + ["baseline"] * 3 + ["published"] * 7
@@ -129,31 +130,57 @@ def test_examples_are_the_best_the_worst_and_the_most_disputed():
     assert choose_examples(fmeasures, 0) == []
 
 
-def test_stored_texts_are_used_and_files_that_are_gone_leave_scores_alone(scored, tmp_path):
-    for stored in (True, False):
-        references = write_jsonl(tmp_path / "r.jsonl", read_examples(scored / "references.jsonl")[:3])
-        predictions = write_jsonl(tmp_path / "p.jsonl", read_examples(scored / "good.jsonl")[:3])
-        options = EvaluationOptions(baselines=True, lead_k=1, store_texts=stored)
-        evaluate(predictions, references, tmp_path / "p.scores.json", options)
-        predictions.unlink()
+def score_three(scored, folder, **options):
+    """Three examples scored in `folder`, under the name p."""
+    references = write_jsonl(folder / "r.jsonl", read_examples(scored / "references.jsonl")[:3])
+    predictions = write_jsonl(folder / "p.jsonl", read_examples(scored / "good.jsonl")[:3])
+    evaluate(predictions, references, folder / "p.scores.json", EvaluationOptions(**options))
+    return predictions, references
+
+
+def test_stored_texts_are_used_when_the_files_are_gone(scored, tmp_path):
+    predictions, _ = score_three(scored, tmp_path, baselines=True, lead_k=1, store_texts=True)
+    predictions.unlink()
+    comparison = compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK)
+    assert not comparison.notes
+    for example in comparison.examples:
+        assert example.predictions.keys() == {"p", "lead-1", "random-1", "oracle"}
+        assert example.document
+
+
+@pytest.mark.parametrize("changed", ["p.jsonl", "r.jsonl"])
+def test_texts_of_files_that_changed_or_are_gone_are_not_shown_and_the_file_is_named(scored, tmp_path, changed):
+    score_three(scored, tmp_path)
+    file = tmp_path / changed
+    file.write_text(file.read_text(encoding="utf-8").replace("a", "b"), encoding="utf-8")
+    for reason in (f"{changed} has changed since it was scored", f"{changed} is gone"):
         comparison = compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK)
-        assert len(comparison["examples"]) == 3
-        for example in comparison["examples"]:
-            assert example["predictions"].keys() == ({"p", "lead-1", "random-1", "oracle"} if stored else set())
-            assert (example["document"] is not None) == stored
+        assert len(comparison.examples) == 3
+        assert all(not example.predictions and example.document is None for example in comparison.examples)
+        (note,) = comparison.notes
+        assert note.startswith("The texts of p are not shown: ")
+        assert reason in note
+        for page in ("comparison.md", "comparison.html"):
+            assert reason in (tmp_path / "out" / page).read_text(encoding="utf-8")
+        file.unlink(missing_ok=True)
 
 
-def test_a_file_with_means_of_baselines_alone_shows_them_untested(scored, tmp_path):
-    """As files of earlier versions, without measures too."""
+def test_a_folder_that_changed_is_named(scored, tmp_path):
+    for side in ("p", "r"):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "one.txt").write_text("The bridge fell.", encoding="utf-8")
+    evaluate(tmp_path / "p", tmp_path / "r", tmp_path / "p.scores.json")
+    assert not compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK).notes
+    (tmp_path / "p" / "one.txt").write_text("The bridge stood.", encoding="utf-8")
+    assert "/p has changed" in compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK).notes[0]
+
+
+def test_scores_of_an_earlier_version_are_refused_with_what_to_do(scored, tmp_path):
     content = json.loads((scored / "good.scores.json").read_text(encoding="utf-8"))
-    del content["inputs"]
+    del content["signature_parts"]
     (tmp_path / "old.json").write_text(json.dumps(content), encoding="utf-8")
-    lines = read_examples(scored / "good.scores.examples.jsonl")
-    write_jsonl(tmp_path / "old.examples.jsonl", [{name: line[name] for name in ("id", *METRICS)} for line in lines])
-    comparison = compare_files([str(tmp_path / "old.json")], tmp_path / "out", QUICK)
-    assert [system["name"] for system in comparison["systems"]] == ["old", "lead-1", "random-1", "oracle"]
-    assert comparison["systems"][3]["metrics"] == content["baselines"]["oracle"]
-    assert comparison["tests"] == comparison["documents"] == comparison["by_length"] == []
+    with pytest.raises(InputError, match=r"old.json: was written by an earlier version; score its files again"):
+        compare_files([str(tmp_path / "old.json")], tmp_path / "out", QUICK)
 
 
 def test_examples_that_differ_are_refused_or_the_shared_ones_compared(scored, tmp_path):
@@ -164,10 +191,11 @@ def test_examples_that_differ_are_refused_or_the_shared_ones_compared(scored, tm
     with pytest.raises(InputError, match=r"4 only in the first \('3-0', '3-1', '3-2', …\), 0 only in the second;"):
         compare_files(files, tmp_path / "out", QUICK)
     comparison = compare_files(files, tmp_path / "out", ComparisonOptions(on_mismatch="intersect", samples=200))
-    assert comparison["num_examples"] == 20
-    good, same = (system for system in comparison["systems"] if system["kind"] == "model")
-    assert good["metrics"] == same["metrics"]
-    assert comparison["tests"][0]["p_adjusted"] == 1
+    assert comparison.num_examples == 20
+    good, same = (system for system in comparison.systems if system.kind == "model")
+    assert good.metrics == same.metrics
+    assert comparison.tests[0].p_adjusted == 1
+    assert [system.name for system in comparison.best("rouge1")] == ["good", "fewer"]
 
 
 def test_scores_made_in_another_way_or_of_other_references_are_refused(scored, tmp_path):
@@ -192,14 +220,18 @@ def test_what_cannot_be_read_is_refused_with_the_reason(scored, tmp_path):
         ([good, good], QUICK, "several systems would be called good; name them"),
         ([good], ComparisonOptions(training=("x",)), "--training x: expected NAME=PATH"),
         ([good], ComparisonOptions(training=(f"x={good}",)), "cannot be read"),
-        ([good], ComparisonOptions(benchmarks=tmp_path / "none"), "cannot be read"),
+        (
+            [good],
+            ComparisonOptions(benchmarks=tmp_path / "none"),
+            "is not a file that `summarizer benchmark encoders` wrote",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             compare_files(arguments, tmp_path / "out", options)
     with pytest.raises(InputError, match="is a file; name a folder"):
         compare_files([good], tmp_path / "no.json", QUICK)
     twice = compare_files([f"first={good}", f"second={good}"], tmp_path / "out", QUICK)
-    assert [system["name"] for system in twice["systems"][:2]] == ["first", "second"]
+    assert [system.name for system in twice.systems[:2]] == ["first", "second"]
 
 
 def test_the_command_writes_everything_and_prints_a_table_without_torch(scored, tmp_path):
