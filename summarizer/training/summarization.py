@@ -83,7 +83,7 @@ class Summarization:
 
     def signature(self, data: PreparedData) -> str:
         """The signature of ROUGE."""
-        return signature_of_texts(len(self._scored)) if self._scored else ""
+        return str(signature_of_texts(len(self._scored))) if self._scored else ""
 
 
 def summed_loss(model: Any, batch: dict[str, Tensor], label_smoothing: float = 0.0) -> Tensor:
