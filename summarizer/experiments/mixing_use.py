@@ -24,7 +24,7 @@ from summarizer.config import RunConfig, of_trained_model
 from summarizer.data.batching import collate, num_labels_in
 from summarizer.errors import InputError
 from summarizer.experiments.study_table import intervals
-from summarizer.models.loading import choose_device, choose_dtype
+from summarizer.models.loading import bfloat16_is_fast, choose_device
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.training.loop import TASKS
 
@@ -50,7 +50,7 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     if data is None or len(data) < 4:
         raise InputError("at least four documents in data.validation are needed")
     device = choose_device("auto")
-    is_bf16 = choose_dtype("auto", device) == torch.bfloat16
+    is_bf16 = bfloat16_is_fast(device)
     model = task.make_model().to(device).eval()
     layers = [module for module in model.modules() if isinstance(module, Fastformer)]
     if not layers:

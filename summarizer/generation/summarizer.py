@@ -1,25 +1,16 @@
 """Texts to summaries with a model by name: the default, a model folder, or any seq2seq model of the hub."""
 
-import textwrap
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModelForSeq2SeqLM
 
 import summarizer.models  # noqa: F401 (registers our models with the Auto classes)
 from summarizer.errors import InputError
 from summarizer.generation.options import Summary, SummarySettings
 from summarizer.generation.writer import generate_in_batches, in_order
-from summarizer.models.loading import (
-    check_json,
-    choose_device,
-    choose_dtype,
-    hub_is_away,
-    quiet_transformers,
-    resolve_model,
-)
+from summarizer.models.loading import ModelFiles, choose_device, choose_dtype
 
 
 class Summarizer:
@@ -42,33 +33,19 @@ class Summarizer:
         model, or it is not a seq2seq model, or the device is not there.
         """
         place = choose_device(device)
-        precision = choose_dtype(dtype, place)
-        path = resolve_model(name)
-        check_json(name, Path(path))
-        cached_only = hub_is_away(path)
-        part = "tokenizer"
-        try:
-            with quiet_transformers():
-                tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=cached_only)
-                part = "weights"
-                model, loaded = AutoModelForSeq2SeqLM.from_pretrained(
-                    path,
-                    dtype=precision,
-                    use_safetensors=True,
-                    local_files_only=cached_only,
-                    output_loading_info=True,
-                    ignore_mismatched_sizes=True,  # they are said below
-                )
-            model = model.to(place).eval()
-        except Exception as error:  # safetensors', tokenizers', torch's and the hub's errors share no base class
-            reason = "the hub cannot be reached, and " if cached_only else ""
-            message = textwrap.shorten(str(error) or type(error).__name__, 300, placeholder=" …")
-            raise InputError(f"model '{name}': {reason}its {part} cannot be loaded: {message}") from error
+        files = ModelFiles(name)
+        tokenizer = files.tokenizer()
+        model, loaded = files.weights(
+            AutoModelForSeq2SeqLM,
+            place,
+            dtype=choose_dtype(dtype, place),
+            ignore_mismatched_sizes=True,  # reported below, with what is missing
+        )
         learned = {key for key, parameter in model.named_parameters() if parameter.requires_grad}
         bad = sorted(learned.intersection([*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])]))
         if bad:
             raise InputError(f"model '{name}': its weights lack {len(bad)} of its parameters, such as {bad[0]}")
-        return cls(model, tokenizer)
+        return cls(model.eval(), tokenizer)
 
     def summarize(self, texts: Iterable[str], settings: SummarySettings | None = None, **options: Any) -> list[Summary]:
         """Summarize texts, in order; `options` are fields of SummarySettings, such as num_beams=1."""

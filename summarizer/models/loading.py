@@ -1,15 +1,18 @@
-"""Models by name (the default, a folder, a hub id): where they lie, on what device and in what precision they run."""
+"""Models by name (the default, a folder, a hub id): how they are found and loaded, on what device, in what dtype."""
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from logging import CRITICAL
 from pathlib import Path
+from typing import Any
 
 import torch
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
+from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
 from summarizer.errors import InputError
@@ -18,9 +21,66 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 DEFAULT_MODEL = Path(__file__).parent.parent / "assets" / "default"
 
 
+class ModelFiles:
+    """The files of a model or tokenizer, found by a user's name: "default", a folder or a hub id.
+
+    `setting` is what the user gave the name for; errors begin with both. Every method raises InputError.
+    """
+
+    def __init__(self, name: str, setting: str = "model", needs_config: bool = True) -> None:
+        self._called = f"{setting} '{name}'"
+        self._path = resolve_model(name, setting)
+        folder = Path(self._path)
+        if needs_config and folder.is_dir() and not (folder / "config.json").is_file():
+            raise InputError(f"{self._called}: a folder without config.json")
+        for file in sorted(folder.glob("*.json")):  # transformers ignores some broken files
+            try:
+                json.loads(file.read_bytes())
+            except ValueError as error:
+                raise InputError(f"{self._called}: {file.name} is not valid JSON ({error})") from error
+        self._cached_only = _hub_is_away(self._path)
+
+    def config(self) -> Any:
+        """The model's configuration."""
+        with self._loading("configuration"):
+            return AutoConfig.from_pretrained(self._path, local_files_only=self._cached_only)
+
+    def tokenizer(self) -> Any:
+        """The tokenizer."""
+        with self._loading("tokenizer"):
+            return AutoTokenizer.from_pretrained(self._path, local_files_only=self._cached_only)
+
+    def weights(
+        self, auto_class: Any, device: torch.device | None = None, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """A model of `auto_class` with these weights, from safetensors only, and transformers' report of what fitted.
+
+        `options` are those of `from_pretrained`.
+        """
+        with self._loading("weights"):
+            model, report = auto_class.from_pretrained(
+                self._path,
+                local_files_only=self._cached_only,
+                use_safetensors=True,
+                output_loading_info=True,
+                **options,
+            )
+            return model if device is None else model.to(device), report
+
+    @contextmanager
+    def _loading(self, part: str) -> Iterator[None]:
+        try:
+            with _quiet_transformers():
+                yield
+        except Exception as error:  # safetensors', tokenizers', torch's and the hub's errors share no base class
+            away = "the hub cannot be reached: " if self._cached_only else ""
+            reason = textwrap.shorten(str(error) or type(error).__name__, 300, placeholder=" …")
+            raise InputError(f"{self._called}: {part} cannot be loaded: {away}{reason}") from error
+
+
 @contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Without transformers' bars, one for every file that is loaded, and its reports of what our errors say."""
+def _quiet_transformers() -> Iterator[None]:
+    """Without transformers' progress bar for each file, and without its reports of what our errors tell."""
     shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity(CRITICAL)
@@ -32,17 +92,8 @@ def quiet_transformers() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def check_json(name: str, folder: Path) -> None:
-    """Raises InputError for a broken file in a model folder; of some, transformers would say nothing."""
-    for file in sorted(folder.glob("*.json")):
-        try:
-            json.loads(file.read_bytes())
-        except ValueError as error:
-            raise InputError(f"model '{name}': {file.name} is not valid JSON ({error})") from error
-
-
-def hub_is_away(path: str) -> bool:
-    """Whether `path` is a hub id and the hub gives no answer, asked once: transformers would try for a minute."""
+def _hub_is_away(path: str) -> bool:
+    """Whether `path` is a hub id and the hub does not answer; asked once, since transformers retries for a minute."""
     if Path(path).is_dir():
         return False
     try:
@@ -54,25 +105,17 @@ def hub_is_away(path: str) -> bool:
     return False
 
 
-def can_be_hub_id(name: str) -> bool:
-    """Whether `name` has the form of a hub id, with an owner or without."""
-    return re.fullmatch(r"(\w[\w.-]*/)?\w[\w.-]*", name) is not None
-
-
-def resolve_model(name: str) -> str:
+def resolve_model(name: str, setting: str = "model") -> str:
     """What transformers loads under a user's name for a model: the packaged folder for "default", else the name.
 
-    Raises InputError for what is neither a model folder nor can be a hub id.
+    Raises InputError for a name that is neither a folder nor has the form of a hub id, [owner/]name.
     """
     if name == "default":
         if not (DEFAULT_MODEL / "config.json").is_file():
             raise InputError("this installation has no default model; name a model folder or a hub id")
         return str(DEFAULT_MODEL)
-    folder = Path(name)
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        raise InputError(f"model '{name}': a folder without config.json")
-    if not folder.is_dir() and not can_be_hub_id(name):
-        raise InputError(f"model '{name}': no such folder, and no hub id")
+    if not Path(name).is_dir() and not re.fullmatch(r"(\w[\w.-]*/)?\w[\w.-]*", name):
+        raise InputError(f"{setting} '{name}': no such folder, and not a hub id")
     return name
 
 
@@ -99,9 +142,12 @@ def choose_dtype(name: str, device: torch.device) -> torch.dtype:
         raise InputError(f"unknown dtype '{name}'; choose from {', '.join(DTYPES)}")
     if name != "auto":
         return getattr(torch, name)
+    return torch.bfloat16 if bfloat16_is_fast(device) else torch.float32
+
+
+def bfloat16_is_fast(device: torch.device) -> bool:
+    """Whether the device computes in bfloat16 faster than in float32."""
     if device.type == "cpu":
         can = getattr(torch.cpu, "get_capabilities", dict)()
-        fast = bool(can.get("amx_bf16") or can.get("avx512_bf16"))
-    else:
-        fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    return torch.bfloat16 if fast else torch.float32
+        return bool(can.get("amx_bf16") or can.get("avx512_bf16"))
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)

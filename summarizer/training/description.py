@@ -9,7 +9,7 @@ from summarizer.config import TrainingConfig
 from summarizer.data.batching import BatchPlan
 from summarizer.data.preparation import PreparedData, identical_documents
 from summarizer.memory import peak_memory_mb
-from summarizer.training.launch import bfloat16_is_fast
+from summarizer.models.loading import bfloat16_is_fast, choose_device
 
 NAMES = {"train": "training", "validation": "validation", "test": "test"}
 
@@ -26,7 +26,7 @@ def describe(
         f"{plan.batches_per_step} micro-batch(es) of up to {settings.tokens_per_batch:,} source tokens a step, "
         f"{plan.padding_share():.1%} padding"
     )
-    if precision == "bf16" and not bfloat16_is_fast():
+    if precision == "bf16" and not bfloat16_is_fast(choose_device("auto")):
         lines.append("bf16 is slow on this machine, often slower than float32; training.mixed_precision=auto chooses")
     if plan.batches_per_step != settings.batches_per_step:
         lines.append(

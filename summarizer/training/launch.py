@@ -14,7 +14,7 @@ from accelerate.utils import InitProcessGroupKwargs, LoggerType
 from summarizer.config import TrainingConfig
 from summarizer.errors import InputError
 from summarizer.files import lock_file
-from summarizer.models.loading import choose_device, choose_dtype
+from summarizer.models.loading import bfloat16_is_fast, choose_device
 from summarizer.training.checkpoint import complete_checkpoints, finish_folder
 from summarizer.training.engine import fsdp_settings
 
@@ -32,7 +32,7 @@ def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
     fsdp_settings()
     precision = settings.mixed_precision
     if precision == "auto":
-        precision = "bf16" if bfloat16_is_fast() else "no"
+        precision = "bf16" if bfloat16_is_fast(choose_device("auto")) else "no"
     installed = [str(tracker) for tracker in get_available_trackers()]
     for tracker in settings.trackers:
         if tracker in LoggerType.list() and tracker not in installed:  # accelerate would say nothing
@@ -49,11 +49,6 @@ def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
     except ValueError as error:  # a precision that this machine lacks, an unknown tracker
         raise InputError(f"training.mixed_precision or training.trackers: {error}") from error
     return accelerator
-
-
-def bfloat16_is_fast() -> bool:
-    """Whether bfloat16 is faster than float32 on this machine."""
-    return choose_dtype("auto", choose_device("auto")) == torch.bfloat16
 
 
 @contextmanager

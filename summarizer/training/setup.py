@@ -1,21 +1,14 @@
 """What a run starts from: the tokenizer, the model and its generation settings, built from the configuration."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from safetensors import SafetensorError
 from transformers import (
-    AutoConfig,
     AutoModel,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
-    AutoTokenizer,
 )
-from transformers.utils import logging
 
 from summarizer.config import RunConfig, TrainingConfig
 from summarizer.errors import InputError
@@ -23,7 +16,7 @@ from summarizer.generation.limits import source_limit
 from summarizer.generation.options import SummarySettings
 from summarizer.generation_options import GenerationOptions
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
-from summarizer.models.loading import can_be_hub_id, resolve_model
+from summarizer.models.loading import ModelFiles
 
 # What a model's weights do not show and its sizes do not tell.
 _OF_TRUNK = (
@@ -41,23 +34,10 @@ OTHER_HEADS: dict[Any, dict[str, str]] = {
 }
 
 
-@contextmanager
-def _loading(what: str, reason: str = "") -> Iterator[None]:
-    """Turns what transformers raises when it cannot load something into an InputError that names it."""
-    try:
-        yield
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise InputError(f"{what} cannot be loaded: {reason}{' '.join(str(error).split())}") from error
-
-
 def load_tokenizer(config: RunConfig) -> Any:
     """The tokenizer that the run names: its own, that of the model it starts from, or the default."""
     name = config.data.tokenizer or config.pretrained or "default"
-    is_folder = Path(name).is_dir()
-    if not is_folder and not can_be_hub_id(name):
-        raise InputError(f"data.tokenizer '{name}': no such folder, and no hub id")
-    with _loading(f"data.tokenizer '{name}'", "" if is_folder else "no folder here, and from the hub: "):
-        return AutoTokenizer.from_pretrained(resolve_model(name) if name == "default" else name)
+    return ModelFiles(name, "data.tokenizer", needs_config=False).tokenizer()
 
 
 def make_model(config: RunConfig, tokenizer: Any) -> tuple[Any, list[str]]:
@@ -143,18 +123,11 @@ def load_pretrained(auto_class: Any, config: RunConfig, **options: Any) -> tuple
     """
     if config.model:
         raise InputError("'model' describes a new model and 'pretrained' names a trained one; give one of them")
-    name, path = config.pretrained, resolve_model(str(config.pretrained))
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # its table of what was not loaded is a line of ours
-    try:
-        with _loading(f"pretrained '{name}'"):
-            is_ours = AutoConfig.from_pretrained(path).model_type == SummarizerConfig.model_type
-            model, loaded = auto_class.from_pretrained(
-                path, dtype=torch.float32, use_safetensors=True, output_loading_info=True,
-                key_mapping=OTHER_HEADS[auto_class] if is_ours else None, **options,
-            )  # fmt: skip
-    finally:
-        logging.set_verbosity(verbosity)
+    name = str(config.pretrained)
+    files = ModelFiles(name, "pretrained")
+    is_ours = files.config().model_type == SummarizerConfig.model_type
+    key_mapping = OTHER_HEADS[auto_class] if is_ours else None
+    model, loaded = files.weights(auto_class, dtype=torch.float32, key_mapping=key_mapping, **options)
     if is_ours:  # else saving would give the weights their former names again
         vars(model).pop("_weight_conversions", None)
     new = sorted({*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])})
@@ -171,8 +144,7 @@ def _some(names: list[str]) -> str:
 
 def copy_embeddings(model: Any, name: str) -> None:
     """Take the token embeddings of another model with the same vocabulary, scaled to the spread of the own ones."""
-    with _loading(f"initial_embeddings '{name}'"):
-        donor = AutoModel.from_pretrained(resolve_model(name), use_safetensors=True)
+    donor, _ = ModelFiles(name, "initial_embeddings").weights(AutoModel)
     taken, own = donor.get_input_embeddings().weight, model.get_input_embeddings().weight
     if taken.shape != own.shape:
         raise InputError(f"initial_embeddings '{name}' has shape {tuple(taken.shape)}, the model {tuple(own.shape)}")
@@ -185,13 +157,10 @@ def copy_trunk(model: Any, name: str) -> None:
 
     Models that start so differ in their mixers alone, and over a trained rest a mixer has something to add at once.
     """
-    path = resolve_model(name)
-    with _loading(f"initial_trunk '{name}'"):
-        if AutoConfig.from_pretrained(path).model_type != model.config.model_type:
-            raise ValueError(f"its kind is not '{model.config.model_type}'")
-        donor, loaded = type(model).from_pretrained(
-            path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
-        )
+    files = ModelFiles(name, "initial_trunk")
+    if (kind := files.config().model_type) != model.config.model_type:
+        raise InputError(f"initial_trunk '{name}' has model_type={kind}, the model {model.config.model_type}")
+    donor, loaded = files.weights(type(model), dtype=torch.float32)
     taken = {key: weight for key, weight in donor.state_dict().items() if ".mixer." not in key}
     own = {key: weight for key, weight in model.state_dict().items() if ".mixer." not in key}
     unlike = {key for key in taken.keys() & own.keys() if taken[key].shape != own[key].shape}
