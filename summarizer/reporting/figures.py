@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from summarizer.evaluation.score_table import metric_label
 from summarizer.files import write_whole
@@ -138,6 +138,7 @@ def _drawing() -> Iterator[None]:
 def _draw_together(figure: Panels) -> Figure:
     height = max(panel.height for panel in figure.panels) + (0.35 if figure.legend else 0)
     drawn = Figure(figsize=(_WIDTH * len(figure.panels), height), layout="constrained")
+    drawn.set_layout_engine("constrained", wspace=0.08)
     for axes, panel in zip(drawn.subplots(1, len(figure.panels), squeeze=False)[0], figure.panels, strict=True):
         panel.draw(axes)
         axes.set_title(panel.title)
@@ -329,6 +330,7 @@ def _lines_panel(
             axes.set(xscale="log", yscale="log")
             axes.set_xticks(sorted({x for points in lines.values() for x in points[:, 0]}))
             axes.xaxis.set_minor_formatter(NullFormatter())
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(_PLAIN)
             axes.yaxis.set_minor_formatter(NullFormatter())
         else:
