@@ -3,14 +3,15 @@
 import glob
 import gzip
 import hashlib
+import io
 import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 from summarizer.errors import InputError
 from summarizer.text import marked_encoding
@@ -21,12 +22,34 @@ except ImportError:  # Windows
     fcntl = None
 
 
-def open_text(path: Path) -> IO[str]:
-    """Open a text file in UTF-8, or as its mark says; gzipped if its name ends in .gz. Marks are dropped."""
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    with opened(path, "rb") as file:
-        encoding = marked_encoding(file.read(4)) or "utf-8"  # type: ignore[arg-type]  # a mode of bytes gives bytes
-    return opened(path, "rt", encoding=encoding)  # type: ignore  # text mode gives text
+def is_gzipped(path: Path) -> bool:
+    """Whether the name of a file ends in .gz."""
+    return path.suffix.lower() == ".gz"
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that tells the format of a file, in lower case and without .gz: ".csv" for "a.CSV.gz"."""
+    return Path(path.stem if is_gzipped(path) else path.name).suffix.lower()
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading; the content of a .gz file is unpacked."""
+    return gzip.open(path) if is_gzipped(path) else path.open("rb")  # type: ignore[return-value]  # GzipFile is IO
+
+
+def open_text(path: Path, find_encoding: Callable[[IO[bytes]], str] | None = None, **options: Any) -> TextIO:
+    """Open a text file, also a .gz file, for reading, in the encoding of its byte-order mark or else in UTF-8.
+
+    `find_encoding` may find the encoding in another way. `options` are those of `io.TextIOWrapper`.
+    """
+    file = open_bytes(path)
+    try:
+        encoding = find_encoding(file) if find_encoding else marked_encoding(file.read(4)) or "utf-8"
+        file.seek(0)
+        return io.TextIOWrapper(file, encoding=encoding, **options)
+    except BaseException:
+        file.close()
+        raise
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Rows of JSONL, CSV and Parquet files, one at a time; a broken row is a row with an error."""
 
 import csv
-import gzip
 import io
 import json
 from collections.abc import Iterator
@@ -10,15 +9,12 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from summarizer.errors import InputError
+from summarizer.files import is_gzipped, open_bytes, open_text, suffix_of
 from summarizer.text import encoding_of_lines
 
 ROW_SUFFIXES = (".jsonl", ".csv", ".parquet")
-
-
-MAX_LINE = 2**28  # characters of a row; a packed file can hold one without end
-
-
-MAX_UNPACKED_PARQUET = 2**31  # bytes of a .parquet.gz, which is read as a whole
+MAX_LINE = 2**28  # characters of a row: a small .gz file can unpack to an endless line
+MAX_UNPACKED_PARQUET = 2**31  # bytes of a .parquet.gz, which is unpacked in memory
 
 
 @dataclass(frozen=True)
@@ -31,11 +27,8 @@ class Row:
 
 
 def row_format(path: Path) -> str | None:
-    """The suffix among ROW_SUFFIXES that `path` has (also before .gz), or None."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    return suffixes[-1] if suffixes and suffixes[-1] in ROW_SUFFIXES else None
+    """The suffix among ROW_SUFFIXES that `path` has, also before .gz; None for other files."""
+    return suffix if (suffix := suffix_of(path)) in ROW_SUFFIXES else None
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -56,17 +49,14 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def _open_rows(path: Path, newline: str | None = None) -> TextIO:
-    """Open a file of rows in its encoding; bytes outside it become lone surrogates, which spoil their row alone."""
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    with opened(path, "rb") as file:
-        encoding = encoding_of_lines(file)  # type: ignore[arg-type]  # a mode of bytes gives bytes
-    return opened(path, "rt", encoding=encoding, newline=newline, errors="surrogateescape")  # type: ignore  # as above
+    """Open a file of rows in its encoding. Bytes that do not fit become lone surrogates: only their row is broken."""
+    return open_text(path, encoding_of_lines, newline=newline, errors="surrogateescape")
 
 
 def _lines(file: IO[str]) -> Iterator[str]:
     """Lines of a file; one longer than MAX_LINE comes as its first MAX_LINE + 1 characters.
 
-    Byte-order marks are dropped, which stand at other lines, too, where files were joined.
+    Byte-order marks are dropped from every line: files that were joined have one in the middle.
     """
     while line := file.readline(MAX_LINE + 1):
         yield line.lstrip("\ufeff")
@@ -88,7 +78,7 @@ def _read_jsonl(path: Path) -> Iterator[Row]:
                 continue
             try:
                 columns = json.loads(line)
-            except (ValueError, RecursionError) as error:  # broken, a number of thousands of digits, nested too deep
+            except (ValueError, RecursionError) as error:  # broken, nested too deep, a number of thousands of digits
                 yield Row(location, {}, f"broken JSON ({error})")
                 continue
             if isinstance(columns, dict):
@@ -129,7 +119,7 @@ def _read_csv(path: Path) -> Iterator[Row]:
         for row in reader:
             location = f"{path}:{reader.line_num}"
             if at_end:
-                yield Row(location, {}, "a quote is opened and never closed, and so what follows it is no row")
+                yield Row(location, {}, "a quote is never closed, so the rows after it cannot be read")
             elif None in row or None in row.values():
                 yield Row(location, {}, f"expected {len(reader.fieldnames or [])} fields, as in the header")
             elif not all(map(_is_text, row.values())):
@@ -141,20 +131,20 @@ def _read_csv(path: Path) -> Iterator[Row]:
 def _read_parquet(path: Path) -> Iterator[Row]:
     import pyarrow.parquet as pq
 
-    source: Any = path
-    if path.suffix.lower() == ".gz":
-        with gzip.open(path) as packed:
-            source = io.BytesIO(packed.read(MAX_UNPACKED_PARQUET + 1))
-        if source.getbuffer().nbytes > MAX_UNPACKED_PARQUET:
+    content: Any = path
+    if is_gzipped(path):
+        with open_bytes(path) as packed:
+            content = io.BytesIO(packed.read(MAX_UNPACKED_PARQUET + 1))
+        if content.getbuffer().nbytes > MAX_UNPACKED_PARQUET:
             raise InputError(f"{path}: unpacks to more than {MAX_UNPACKED_PARQUET >> 30} GiB")
-    with pq.ParquetFile(source) as file:
+    with pq.ParquetFile(content) as file:
         number = 0
         for batch in file.iter_batches(batch_size=256):
             for row in range(len(batch)):
                 number += 1
                 try:
                     (columns,) = batch.slice(row, 1).to_pylist()
-                except Exception as error:  # a date that Python has not, bytes that are no text …
+                except Exception as error:  # a date that Python does not support, bytes that are not text …
                     yield Row(f"{path}:{number}", {}, f"cannot be read ({error})")
                 else:
                     yield Row(f"{path}:{number}", columns)

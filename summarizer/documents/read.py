@@ -1,13 +1,10 @@
 """The text of a user's file: plain, Markdown, HTML, PDF, Word, EPUB or JATS XML."""
 
-import gzip
 import re
 import stat
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from summarizer.documents.document import Document, sections_under_headings, title_of
 from summarizer.documents.html import read_html
@@ -15,6 +12,7 @@ from summarizer.documents.markdown import markdown_parts
 from summarizer.documents.pdf import read_pdf
 from summarizer.documents.word import read_word
 from summarizer.errors import InputError
+from summarizer.files import open_bytes, suffix_of
 from summarizer.text import clean_text, decode_text
 
 _MARKDOWN_SUFFIXES = (".md", ".markdown")
@@ -39,10 +37,7 @@ class ReadingLimits:
 
 def document_format(path: Path) -> str | None:
     """The suffix among DOCUMENT_SUFFIXES that `path` has, also before .gz; None for all others."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
-        suffixes.pop()
-    return suffixes[-1] if suffixes and suffixes[-1] in DOCUMENT_SUFFIXES else None
+    return suffix if (suffix := suffix_of(path)) in DOCUMENT_SUFFIXES else None
 
 
 def read_document(path: Path, limits: ReadingLimits | None = None) -> Document:
@@ -79,12 +74,11 @@ def read_document(path: Path, limits: ReadingLimits | None = None) -> Document:
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
-    opener: Callable[..., Any] = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         mode = path.stat().st_mode
         if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not path.samefile("/dev/stdin")):
             raise InputError("not a file, but a socket or a device")
-        with opener(path, "rb") as file:
+        with open_bytes(path) as file:
             content = file.read(max_bytes + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error

@@ -23,7 +23,7 @@ from summarizer.evaluation.parallel import open_map
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
 from summarizer.evaluation.score_table import Intervals, ScoreTable
 from summarizer.evaluation.signature import Signature, rouge_parts, version_parts
-from summarizer.files import hash_of_file, write_whole
+from summarizer.files import hash_of_file, is_gzipped, write_whole
 from summarizer.text import Split, split_sentences
 
 BERT_SCORE = "bertscore"
@@ -131,8 +131,8 @@ def evaluate(
 
 def default_output(predictions_path: Path) -> Path:
     """`summaries.scores.json` for `summaries.jsonl`, beside it."""
-    stem = predictions_path.stem if predictions_path.suffix != ".gz" else Path(predictions_path.stem).stem
-    return predictions_path.with_name(f"{stem}.scores.json")
+    name = Path(predictions_path.stem) if is_gzipped(predictions_path) else predictions_path
+    return predictions_path.with_name(f"{name.stem}.scores.json")
 
 
 def examples_path(output: Path) -> Path:

@@ -14,6 +14,7 @@ from typing import Literal
 from summarizer.columns import ID_COLUMNS
 from summarizer.errors import InputError
 from summarizer.evaluation.files_of_texts import Columns, TextRow, read_predictions, read_references
+from summarizer.files import suffix_of
 from summarizer.rows import row_format
 
 NAMED = 3  # ids that a message names
@@ -254,4 +255,4 @@ def first_of(ids: Sequence[str]) -> str:
 
 
 def _is_text(path: Path) -> bool:
-    return path.is_file() and row_format(path) is None and path.suffix.lower() != ".json"
+    return path.is_file() and row_format(path) is None and suffix_of(path) != ".json"

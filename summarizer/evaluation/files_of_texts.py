@@ -15,7 +15,7 @@ from summarizer.columns import (
     text_of,
 )
 from summarizer.errors import InputError
-from summarizer.files import open_text
+from summarizer.files import open_text, suffix_of
 from summarizer.rows import Row, read_rows, row_format
 
 SEVERAL_REFERENCES_COLUMN = "references"  # whose lists are references of one document; other lists are its sentences
@@ -78,7 +78,7 @@ def _rows(path: Path) -> Iterator[Row]:
     """Rows of any kind of file: text becomes a column that both sides know by its usual name."""
     if path.is_dir():
         return _read_folder(path)
-    if path.suffix.lower() == ".json":
+    if suffix_of(path) == ".json":
         return _read_json(path)
     return _checked(read_rows(path)) if row_format(path) else _read_lines(path)
 
