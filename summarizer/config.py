@@ -213,6 +213,8 @@ class RunConfig:
         check_settings(self, "")
         if not self.name or Path(self.name).name != self.name:
             raise InputError(f"name must be the name of a folder, not a path: '{self.name}'")
+        if "sentence_per_line" in self.model:
+            raise InputError("model.sentence_per_line: set data.sentence_per_line instead; the model stores its value")
         training = self.training
         if self.pretrained and training.initial_trunk:
             raise InputError("training.initial_trunk is for a new model; remove it or 'pretrained'")

@@ -64,6 +64,7 @@ def write(tmp_path):
         ("training: {max_grad_norm: .nan}", "training.max_grad_norm must be more than 0"),
         ("training: {ema_decay: 1}", "training.ema_decay must be less than 1"),
         ("seed: -1", "seed must be at least 0"),
+        ("model: {sentence_per_line: false}", "model.sentence_per_line: set data.sentence_per_line instead"),
         ("name: ../elsewhere", "name must be the name of a folder"),
         (
             "training: {early_stopping_patience: 3}",

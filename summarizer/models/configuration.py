@@ -53,7 +53,7 @@ class SummarizerConfig(PreTrainedConfig):
     scale_embedding: bool = setting(True, "Scale token embeddings by √d_model.")
     copy_mechanism: bool = setting(False, "The decoder can copy tokens of the document.")
     layer_norm_eps: float = setting(1e-5, "Epsilon of LayerNorm.")
-    sentence_per_line: bool = True  # how its documents are laid out before they are tokenised
+    sentence_per_line: bool = True  # data.sentence_per_line of the run that trained it
 
     is_encoder_decoder: bool = True
     tie_word_embeddings: bool = True
@@ -96,8 +96,8 @@ class SummarizerConfig(PreTrainedConfig):
 
         Raises ValueError that names the key: unknown, of a wrong type, or not among its choices.
         """
-        own = [field.name for field in fields(cls) if field.name in cls.__annotations__]
-        unknown = sorted(set(options) - set(own))
+        own = {field.name for field in fields(cls) if field.name in cls.__annotations__} - {"sentence_per_line"}
+        unknown = sorted(set(options) - own)
         if unknown:
             raise ValueError(f"model.{unknown[0]}: unknown key; choose from {', '.join(sorted(own))}")
         whole = {
