@@ -95,12 +95,10 @@ def guess_encoding(content: bytes) -> str | None:
         text = None
     if text is not None and _looks_western(text):
         return "cp1252"
-    try:
-        from charset_normalizer import from_bytes  # comes with the libraries that read web pages
-    except ImportError:
-        return None
     if _CONTROLS.search(content.decode("latin-1")):
         return None
+    from charset_normalizer import from_bytes  # slow to import
+
     best = from_bytes(content).best()
     return None if best is None else best.encoding
 

@@ -38,7 +38,6 @@ def test_clean_text_is_encodable_and_stays_as_it_is(text):
     ],
 )
 def test_text_in_a_known_encoding_is_decoded(encoding, text):
-    pytest.importorskip("charset_normalizer", reason="other encodings than UTF-8 need the documents extra")
     assert decode_text(text.encode(encoding)) == text
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from summarizer.config import LoraConfig, TrainingConfig
 from summarizer.errors import InputError
+from summarizer.optional import import_optional
 
 
 def choose_what_is_trained(model: Any, settings: TrainingConfig) -> None:
@@ -39,10 +40,7 @@ def without_adapters(model: Any) -> Any:
 
 
 def _insert_adapters(model: Any, settings: LoraConfig) -> None:
-    try:
-        import peft
-    except ImportError:
-        raise InputError("training.lora needs peft: pip install peft") from None
+    peft = import_optional("peft", "lora", "training.lora")
     config = peft.LoraConfig(
         r=settings.r,
         lora_alpha=settings.alpha,  # pyright: ignore  (any number)
