@@ -38,8 +38,8 @@ def normalized(name: str) -> str:
 
 
 def test_every_import_is_declared_and_every_dependency_is_imported():
-    extras = PROJECT["optional-dependencies"]
-    declared = {normalized(each) for each in [*PROJECT["dependencies"], *(sum((extras[name] for name in EXTRAS), []))]}
+    groups = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][name] for name in EXTRAS)]
+    declared = {normalized(requirement) for group in groups for requirement in group}
     distributions = packages_distributions()
     modules = imported_modules(ROOT / "summarizer")
     owners = {module: {normalized(name) for name in distributions.get(module, [module])} for module in modules}
