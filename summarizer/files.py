@@ -1,4 +1,4 @@
-"""Files in and out: opening text, and writing that appears whole or not at all."""
+"""Opening text, locks, hashes, and files that appear whole or not at all."""
 
 import glob
 import gzip
@@ -16,10 +16,7 @@ from typing import IO, Any, TextIO
 from summarizer.errors import InputError
 from summarizer.text import marked_encoding
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+_ASIDE = re.compile(r"\.(.+)\.[a-z0-9_]{8}\.part")  # the name of a file until it is whole
 
 
 def is_gzipped(path: Path) -> bool:
@@ -54,10 +51,10 @@ def open_text(path: Path, find_encoding: Callable[[IO[bytes]], str] | None = Non
 
 @contextmanager
 def write_whole(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file for writing that takes the name `path` only when the block ends without an error.
+    """Open a file for writing that takes the name `path` only if the block ends without an error.
 
-    Parent folders are made. The content is flushed to disk before the rename, so that after a crash the name
-    holds either the old content or all of the new.
+    Parent folders are made. The content is on disk before the rename: after a crash `path` holds either the old
+    content or all of the new.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -80,33 +77,35 @@ def write_whole(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         raise
 
 
-def lock_file(file: IO[Any]) -> None:
-    """Lock a file until it is closed or this process ends. Raises BlockingIOError if another process has."""
-    if fcntl is None:
-        return
+def lock_file(file: IO[Any], name: Path) -> None:
+    """Lock an open file until it is closed or this process ends; where the file system has no locks, do nothing.
+
+    Raises InputError, about the output `name`, if another process has locked it.
+    """
+    from filelock import lock_descriptor
+
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
+        locked = lock_descriptor(file.fileno(), blocking=False)
     except OSError:  # a file system without locks
         return
+    if not locked:
+        raise InputError(f"{name}: another run is writing it; wait until it ends or name another output")
 
 
 def remove_asides(path: Path) -> None:
-    """Remove what `write_whole` of a killed process left beside `path`; only where no other process writes it."""
-    for aside in path.parent.glob(f".{glob.escape(path.name)}.????????.part"):
-        aside.unlink(missing_ok=True)
+    """Remove what a killed `write_whole` left of the file `path`, or of any file below the folder `path`.
 
-
-def remove_asides_below(folder: Path) -> None:
-    """Like `remove_asides` for all files in a folder and below, links not followed."""
-    for aside in folder.rglob(".?*.????????.part"):
-        if aside.is_file() and re.fullmatch(r"\..+\.[a-z0-9_]{8}\.part", aside.name):
+    Only for the process that holds the lock of the output. Links are not followed.
+    """
+    left = path.rglob(".?*.part") if path.is_dir() else path.parent.glob(f".{glob.escape(path.name)}.*.part")
+    for aside in left:
+        name = _ASIDE.fullmatch(aside.name)
+        if name and (path.is_dir() or name[1] == path.name) and aside.is_file():
             aside.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:
-    """Raise InputError if the file cannot be written, before long work whose result it is to hold; makes its folder."""
+    """Raise InputError if the file cannot be written: to be called before long work. Makes its folder."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file")
     try:
@@ -118,7 +117,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write `content` as indented JSON, whole or not at all. NaN is refused: it is not JSON."""
+    """Write `content` as indented JSON, whole or not at all. Raises ValueError for NaN, which JSON does not have."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     with write_whole(path) as file:
         file.write(text + "\n")

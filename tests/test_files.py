@@ -12,7 +12,7 @@ import pytest
 
 from summarizer import rows
 from summarizer.errors import InputError
-from summarizer.files import check_writable, hash_of_file, remove_asides, remove_asides_below, write_json, write_whole
+from summarizer.files import check_writable, hash_of_file, lock_file, remove_asides, write_json, write_whole
 from summarizer.rows import read_rows, row_format
 from summarizer.text import decode_text
 
@@ -309,5 +309,15 @@ def test_asides_of_killed_processes_are_removed_and_nothing_else(tmp_path):
     assert len(list(tmp_path.rglob("*.part"))) == 4
     remove_asides(tmp_path / "a.txt")
     assert len(list(tmp_path.rglob("*.part"))) == 3
-    remove_asides_below(tmp_path)
+    remove_asides(tmp_path)
     assert sorted(path.name for path in tmp_path.rglob("*.part")) == [".c.part", "a.txt.abcd0123.part"]
+
+
+def test_a_file_is_locked_by_one_process_until_it_is_closed(tmp_path):
+    path = tmp_path / "a"
+    with path.open("w") as first, path.open("r") as second:
+        lock_file(first, path)
+        with pytest.raises(InputError, match="a: another run is writing it"):
+            lock_file(second, path)
+        first.close()
+        lock_file(second, path)

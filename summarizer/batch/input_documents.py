@@ -1,8 +1,11 @@
 """Files as documents: the text of each, or why there is none. No torch here."""
 
+import hashlib
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from summarizer.batch.inputs import STDIN, Inputs, SourceFile
 from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
@@ -30,6 +33,13 @@ class InputDocument:
     text: str = ""
     error: str | None = None
     title: str | None = None
+    text_file: str = ""  # its name below an output folder
+
+    @cached_property
+    def key(self) -> str:
+        """Identifies the document and its content in a .part file."""
+        content = json.dumps([self.id, self.path, self.title, self.text])
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 def count_documents(inputs: Inputs, options: ReadingOptions | None = None) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from summarizer.batch.output_files import RecordFiles
 from summarizer.documents.read import document_format
 from summarizer.errors import InputError
 from summarizer.rows import row_format
@@ -68,12 +69,11 @@ def read_list(path: Path) -> list[str]:
 
 
 def _is_output(path: Path, output: Path | None) -> bool:
-    """Whether `path` is the output, in the output folder, or one of the files that are kept beside the output."""
+    """Whether `path` is the output, one of its side files, or in the output folder."""
     if output is None:
         return False
-    real, out = Path(os.path.realpath(path)), Path(os.path.realpath(output))  # unlike resolve, not for loops an error
-    beside = [out.with_name(out.name + suffix) for suffix in (".part", ".part.json")]
-    return real in (*beside, out, out.with_name(f"{out.stem}.run.json")) or out in real.parents
+    real, out = Path(os.path.realpath(path)), Path(os.path.realpath(output))  # resolve would fail on circular links
+    return RecordFiles(out).include(real) or out in real.parents
 
 
 def _files_of(given: str, output: Path | None, skipped: list[Path]) -> Iterable[SourceFile]:

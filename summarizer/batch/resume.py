@@ -1,109 +1,116 @@
 """A file of records that survives interruptions, written by one process or by several."""
 
-import glob
-import hashlib
 import json
 import os
 from array import array
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from summarizer.batch.input_documents import InputDocument
+from summarizer.batch.output_files import RecordFiles
 from summarizer.batch.records import SummaryRecord, encoded, write_records
 from summarizer.errors import InputError
-from summarizer.files import lock_file, remove_asides, write_json
+from summarizer.files import lock_file, write_json
 
 
 class RecordSink:
-    """Writes `path` (.jsonl, .csv or .parquet) in the order of the input, whole, when all is done.
+    """Writes `path` (.jsonl, .csv or .parquet) whole and in the order of the input, when all documents are done.
 
-    Until then records gather in `path`.part, each there, also after a power cut, once `flush` has returned.
-
-    A run with the same `settings` (any JSON) goes on from there: a document with the same id, path and text is not
-    summarized again unless it failed. One of other settings, or a finished `path`, is begun anew, and `say` is told.
-    Raises InputError when another process is writing `path`.
+    Until then records gather in `path`.part. After `flush` they survive a power cut. A later run with the same
+    `settings` (any JSON) continues: a document with the same id, path, title and text is not summarized again unless
+    it failed. Under other settings, or if `path` is complete, all documents are summarized again, and `say` is told.
+    Raises InputError if another process is writing `path`, or if another version left a .part that cannot be continued.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any], say: Callable[[str], None] = lambda _: None) -> None:
-        self.path = path
-        self.part = path.with_name(f"{path.name}.part")
-        self._header = path.with_name(f"{path.name}.part.json")
+        self._files = RecordFiles(path)
         self._offsets = array("q")  # of each position's line in .part; −1: not yet written
         self._finished: dict[str, int] = {}  # a document's key → offset of its line
         self._awaited: dict[int, str] = {}  # position → key, of documents that other processes summarize
+        self._end = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise InputError(f"{path}: is a folder")
-        self.part.touch()
-        self._file = self.part.open("r+b")
+        self._files.part.touch()
+        self._file = self._files.part.open("r+b")
         try:
-            lock_file(self._file)
-        except BlockingIOError:
+            lock_file(self._file, path)
+            self._files.remove_asides()
+            self._open(settings, say)
+        except BaseException:
             self._file.close()
-            raise InputError(f"{path}: another run is writing it; wait for its end or choose another -o") from None
-        for own in (path, self._header, run_description(path)):
-            remove_asides(own)
-        started = self._file.seek(0, os.SEEK_END) > 0 or bool(self._helpers())
-        if started and self._read_header() == settings:
+            raise
+
+    def _open(self, settings: Mapping[str, Any], say: Callable[[str], None]) -> None:
+        """Continue the .part file that an interrupted run left, or start an empty one."""
+        part = self._files.part
+        started = self._file.seek(0, os.SEEK_END) > 0 or bool(self._files.helper_parts())
+        earlier = _read_settings(self._files.settings) if started else None
+        if earlier is not None and _given(earlier) == _given(settings):
             self._read_part()
             self._take_over()
             self._read_part()
-        else:
-            if started:
-                say(f"{self.part} was left by a run with another model or other settings; begun anew")
-            elif path.exists():
-                say(f"{path} is finished already; made anew")
-            for part in self._helpers():
-                part.unlink()
-            self._file.truncate(0)
-            write_json(self._header, settings)
-            self._end = 0
+            return
+        if earlier is not None and not _options(earlier) <= _options(settings):
+            raise InputError(f"{part} was left by another version of summarizer; delete it to summarize all documents")
+        if started:
+            say(f"{part} was left by a run with another model or other settings; summarizing all documents again")
+        elif self._files.records.exists():
+            say(f"{self._files.records} is complete; summarizing all documents again")
+        for helper_part in self._files.helper_parts():
+            helper_part.unlink()
+        self._file.truncate(0)
+        write_json(self._files.settings, settings)
 
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """The record that an interrupted run left for this document."""
-        offset = self._finished.get(_key_of(document))
-        if offset is None:
-            return None
+    def has(self, document: InputDocument) -> bool:
+        """Whether an interrupted run left a record of this document. Any thread may ask."""
+        return document.key in self._finished
+
+    def earlier(self, position: int, document: InputDocument) -> SummaryRecord:
+        """The record that an interrupted run left of this document."""
+        offset = self._finished[document.key]
         self._place(position, offset)
         return self._read(offset)
 
+    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
+        """Await the record of another process, or return the one that an interrupted run left."""
+        if self.has(document):
+            return self.earlier(position, document)
+        self._awaited[position] = document.key
+        return None
+
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Append a record to .part."""
-        self._place(position, self._append(_entry_line(_key_of(document), record)))
-        return record
-
-    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """Another process's document: its record from an interrupted run, or it is awaited."""
-        record = self.earlier(position, document)
-        if record is None:
-            self._awaited[position] = _key_of(document)
+        self._place(position, self._append(_entry_line(document.key, record)))
         return record
 
     def flush(self) -> None:
-        """Bring what was written on disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Return when all records are on disk."""
+        _flush_to_disk(self._file)
 
     def finish(self) -> list[SummaryRecord]:
-        """Write `path` from .part, in order, and from the parts of other processes, whose records are returned."""
+        """Write all records to `path`; returns those of other processes."""
         others = self._take_over()
         for position, key in self._awaited.items():
             if key not in others:
-                raise InputError(f"{self.path}: a process ended without its summaries; the same command goes on")
+                raise InputError(
+                    f"{self._files.records}: another process ended without its summaries; "
+                    "run the same command again to continue"
+                )
             self._place(position, others[key])
         self._file.flush()
-        write_records(self.path, map(self._read, self._offsets))
+        write_records(self._files.records, map(self._read, self._offsets))
         return [self._read(self._offsets[position]) for position in self._awaited]
 
     def clear(self) -> None:
-        """Remove .part, and then what tells its settings: without them it would count as another run's."""
+        """Remove .part, then its settings: in the other order, a kill between the two would leave .part unusable."""
         self._file.close()
-        self.part.unlink(missing_ok=True)
-        self._header.unlink(missing_ok=True)
+        self._files.part.unlink(missing_ok=True)
+        self._files.settings.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close .part, keeping it."""
+        """Close .part and keep it."""
         self._file.close()
 
     def _place(self, position: int, offset: int) -> None:
@@ -111,43 +118,24 @@ class RecordSink:
         self._offsets[position] = offset
 
     def _read(self, offset: int) -> SummaryRecord:
-        self._file.seek(offset)
-        return SummaryRecord(**json.loads(self._file.readline())["record"])
-
-    def _read_header(self) -> Any:
-        try:
-            return json.loads(self._header.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
+        return _record_at(self._file, offset)
 
     def _read_part(self) -> None:
-        """Take over the complete lines of .part and cut off a last one that was not finished."""
-        end = 0
-        self._file.seek(0)
-        for line in self._file:
-            if (entry := _read_entry(line)) is None:
-                break
-            key, record = entry
-            if record.status != "failed":
-                self._finished[key] = end
-            end += len(line)
-        self._file.truncate(end)
-        self._end = end
+        """Index the complete lines of .part and cut off an incomplete last one."""
+        self._finished, self._end = _index(self._file)
+        self._file.truncate(self._end)
 
     def _append(self, line: bytes) -> int:
-        """Where in .part the line now stands."""
+        """Append a line to .part; returns its offset."""
         start = self._file.seek(self._end)
         self._file.write(line)
         self._end += len(line)
         return start
 
-    def _helpers(self) -> list[Path]:
-        return sorted(self.path.parent.glob(f"{glob.escape(self.part.name)}-[0-9]*"))
-
     def _take_over(self) -> dict[str, int]:
-        """Append to .part what other processes wrote, and remove their files; returns where each key's line stands."""
+        """Move the records of other processes into .part; returns the offset of each key's line."""
         found: dict[str, int] = {}
-        for part in self._helpers():
+        for part in self._files.helper_parts():
             with part.open("rb") as lines:
                 for line in lines:
                     if (entry := _read_entry(line)) is not None:
@@ -158,62 +146,75 @@ class RecordSink:
 
 
 class HelperSink:
-    """The records of a process beside the one that owns `path`: in a file of its own, which that one takes over.
+    """The records of a process of rank 1 or higher, in a file of its own, which the RecordSink of rank 0 takes over.
 
-    To be opened when the owner has opened `path` and taken over what earlier helpers left.
+    Open it after the RecordSink.
     """
 
     def __init__(self, path: Path, rank: int) -> None:
-        self._main = path.with_name(f"{path.name}.part").open("rb")
-        self._finished: dict[str, int] = {}
-        offset = 0
-        for line in self._main:
-            entry = _read_entry(line)
-            if entry is not None and entry[1].status != "failed":
-                self._finished[entry[0]] = offset
-            offset += len(line)
-        self._file = path.with_name(f"{path.name}.part-{rank}").open("wb")
+        files = RecordFiles(path)
+        self._main = files.part.open("rb")
+        self._finished, _ = _index(self._main)
+        self._file = files.helper_part(rank).open("wb")
 
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """The record that an interrupted run left for this document."""
-        offset = self._finished.get(_key_of(document))
-        if offset is None:
-            return None
-        self._main.seek(offset)
-        entry = _read_entry(self._main.readline())
-        return entry and entry[1]
+    def has(self, document: InputDocument) -> bool:
+        """Whether an interrupted run left a record of this document. Any thread may ask."""
+        return document.key in self._finished
+
+    def earlier(self, position: int, document: InputDocument) -> SummaryRecord:
+        """The record that an interrupted run left of this document."""
+        return _record_at(self._main, self._finished[document.key])
+
+    def skip(self, position: int, document: InputDocument) -> None:
+        """Do nothing: only rank 0 awaits others."""
 
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Append a record."""
-        self._file.write(_entry_line(_key_of(document), record))
+        self._file.write(_entry_line(document.key, record))
         return record
 
-    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """Another process's document: nothing to do."""
-        return None
-
     def flush(self) -> None:
-        """Bring what was written on disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Return when all records are on disk."""
+        _flush_to_disk(self._file)
 
     def finish(self) -> list[SummaryRecord]:
-        """The owner writes the output."""
+        """Leave the rest to rank 0."""
         self.flush()
         return []
 
     def clear(self) -> None:
-        """The owner removes what was left."""
+        """Do nothing: rank 0 removes all files."""
 
     def close(self) -> None:
-        """Close the files, keeping them."""
+        """Close the files and keep them."""
         self._main.close()
         self._file.close()
 
 
-def run_description(path: Path) -> Path:
-    """The file beside the records `path` that tells how they were made."""
-    return path.with_name(f"{path.stem}.run.json")
+def _read_settings(path: Path) -> dict[str, Any] | None:
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return settings if isinstance(settings, dict) else None
+
+
+def _given(settings: Any) -> Any:
+    """The settings without those that are None: an option that is not given equals one that did not exist yet."""
+    if not isinstance(settings, Mapping):
+        return settings
+    return {name: _given(value) for name, value in settings.items() if value is not None}
+
+
+def _options(settings: Mapping[str, Any]) -> set[str]:
+    """The names of all options that were given."""
+    given = _given(settings)
+    return {*given, *given.get("settings", ())}
+
+
+def _flush_to_disk(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _entry_line(key: str, record: SummaryRecord) -> bytes:
@@ -222,7 +223,7 @@ def _entry_line(key: str, record: SummaryRecord) -> bytes:
 
 
 def _read_entry(line: bytes) -> tuple[str, SummaryRecord] | None:
-    """Key and record of a line of a .part file; None for one that is not whole."""
+    """Key and record of a line of a .part file; None for an incomplete line."""
     try:
         entry = json.loads(line)
         return (entry["key"], SummaryRecord(**entry["record"])) if line.endswith(b"\n") else None
@@ -230,7 +231,21 @@ def _read_entry(line: bytes) -> tuple[str, SummaryRecord] | None:
         return None
 
 
-def _key_of(document: InputDocument) -> str:
-    """Stands for a document's name and content."""
-    content = json.dumps([document.id, document.path, document.title, document.text])
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
+def _record_at(part: IO[bytes], offset: int) -> SummaryRecord:
+    part.seek(offset)
+    return SummaryRecord(**json.loads(part.readline())["record"])
+
+
+def _index(part: IO[bytes]) -> tuple[dict[str, int], int]:
+    """(Offset of each document's line by its key, failed ones left out; where the last complete line ends)."""
+    finished: dict[str, int] = {}
+    end = 0
+    part.seek(0)
+    for line in part:
+        if (entry := _read_entry(line)) is None:
+            break
+        key, record = entry
+        if record.status != "failed":
+            finished[key] = end
+        end += len(line)
+    return finished, end

@@ -3,7 +3,6 @@
 import itertools
 import math
 import platform
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -15,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from summarizer import __version__
-from summarizer.batch.file_names import TextFormat
 from summarizer.batch.input_documents import InputDocument, ReadingOptions, count_documents
 from summarizer.batch.inputs import Inputs, find_inputs
 from summarizer.batch.output import Output, Sink, open_sink
+from summarizer.batch.output_files import RecordFiles, TextFormat
 from summarizer.batch.processes import Processes
 from summarizer.batch.reader_process import DocumentReader
 from summarizer.batch.records import SummaryRecord
-from summarizer.batch.resume import run_description
 from summarizer.errors import InputError
 from summarizer.files import hash_of_file, write_json
 from summarizer.generation.limits import memory_per_token
@@ -35,6 +33,7 @@ from summarizer.text import clean_text
 
 _SHOWN_FAILURES = 5
 _CHARACTERS_PER_TOKEN = 4  # about, in English
+_NOTHING_TO_DO = Summary("", 0, 0, 0)  # for a document that has a record, or that another process summarizes
 
 
 @dataclass(frozen=True)
@@ -89,9 +88,9 @@ def summarize_files(
 ) -> BatchReport:
     """Summarize files, folders, globs or "-" into `output`: a file of RECORD_FILES, a folder, or None for stdout.
 
-    A document that fails is recorded as failed and never ends the batch. After an interruption the same call goes on
-    where it was, as long as model, settings and the documents' content are the same. Raises InputError when the call
-    itself cannot be served: nothing to read, no such model, an impossible output.
+    A document that fails is recorded as failed and never ends the batch. After an interruption the same call continues
+    if model, settings and the documents' content are the same. Raises InputError when the call itself is at fault:
+    nothing to read, no such model, an impossible output.
     """
     options = options or BatchOptions()
     started = time.monotonic()
@@ -109,7 +108,7 @@ def summarize_files(
     ) as progress:
         summarizer = Summarizer.from_pretrained(options.model, processes.device(options.device), options.dtype)
         _announce(found, summarizer, options, progress.say)
-        summarizer.batches((), options.settings)  # says what does not fit the model before anything is written
+        summarizer.batches((), options.settings)  # refuses what does not fit the model before anything is written
         made_with = _made_with(summarizer, options)
         sink = open_sink(destination, made_with, found.is_one_document, processes, progress.say)
 
@@ -123,18 +122,18 @@ def summarize_files(
             documents = itertools.islice(reader, options.max_documents)
             documents = _announcing_long_ones(documents, summarizer.model, options.settings, progress.say)
             summarize = partial(summarizer.batches, settings=options.settings, ahead=True)
-            _summarize_all(documents, reader, summarize, sink, processes, done)
+            _summarize_all(destination.named_documents(documents), reader, summarize, sink, processes, done)
             sink.flush()
             processes.wait()
             done(sink.finish())
             if destination.records and not processes.rank:
                 result = _result(summarizer, inputs, report, started)
-                write_json(run_description(destination.records), {**made_with, **result})
+                write_json(RecordFiles(destination.records).description, {**made_with, **result})
             sink.clear()
             progress.event("end", **report.counts, resumed=report.resumed, failures=report.failures)
         except BaseException:
             if destination.records:
-                progress.say(f"the same command goes on from {destination.records}.part")
+                progress.say(f"run the same command to continue from {RecordFiles(destination.records).part}")
             raise
         finally:
             sink.close()
@@ -144,44 +143,43 @@ def summarize_files(
 def _summarize_all(
     documents: Iterable[InputDocument],
     reader: DocumentReader,
-    summarize: Callable[[Iterable[str]], Generator[list[tuple[int, Summary]], None, None]],
+    summarize: Callable[[Iterable[str | Summary]], Generator[list[tuple[int, Summary]], None, None]],
     sink: Sink,
     processes: Processes,
     done: Callable[..., None],
 ) -> None:
-    """Bring each document's record into `sink`, and tell `done` when they are there; `reader` is closed in the end."""
-    pending: dict[int, tuple[int, InputDocument]] = {}  # position among the texts → position in the input
-    sharing = threading.Lock()  # of all that texts() has in common with the loop: it runs in a thread of its own
+    """Bring a record of each document into `sink`, then tell `done`; closes the reader of the documents at the end.
 
-    def texts() -> Iterator[str]:
-        number = 0
+    `summarize` reads `documents` in a thread of its own, ahead of the model. Only this thread writes.
+    """
+    waiting: dict[int, InputDocument] = {}  # read, and without a record; filled by one thread, emptied by the other
+
+    def texts() -> Iterator[str | Summary]:
         for position, document in enumerate(documents):
-            with sharing:
-                own = processes.owns(position)
-                record = sink.earlier(position, document) if own else sink.skip(position, document)
-                if record is not None:
-                    done([record], resumed=True)
-                if record is not None or not own:
-                    continue
-                if document.error is not None:
-                    record = _record(document, Summary("", 0, 0, 0, "failed", document.error))
-                    record = sink.write(position, document, record)
-                    sink.flush()
-                    done([record])
-                    continue
-                pending[number] = (position, document)
-            number += 1
-            yield document.text
+            waiting[position] = document
+            if not processes.owns(position) or sink.has(document):
+                yield _NOTHING_TO_DO
+            elif document.error is not None:
+                yield Summary("", 0, 0, 0, "failed", document.error)
+            else:
+                yield document.text
 
-    with closing(summarize(texts())) as batches, reader:  # closed first, so that no thread still waits for it
+    with closing(summarize(texts())) as batches, reader:  # reader closes first: its thread may be waiting for a file
         for batch in batches:
-            with sharing:
-                records = []
-                for number, summary in batch:
-                    position, document = pending.pop(number)
-                    records.append(sink.write(position, document, _record(document, summary)))
+            written: list[SummaryRecord] = []
+            resumed: list[SummaryRecord | None] = []
+            for position, summary in batch:
+                document = waiting.pop(position)
+                if not processes.owns(position):
+                    resumed.append(sink.skip(position, document))
+                elif sink.has(document):
+                    resumed.append(sink.earlier(position, document))
+                else:
+                    written.append(sink.write(position, document, _record(document, summary)))
+            if written:
                 sink.flush()
-                done(records)
+            done(written)
+            done([record for record in resumed if record], resumed=True)
 
 
 def _count(found: Inputs, options: BatchOptions) -> int | None:

@@ -58,24 +58,29 @@ class Summarizer:
         return in_order(self.batches(texts, settings, **options))
 
     def batches(
-        self, texts: Iterable[str], settings: SummarySettings | None = None, ahead: bool = False, **options: Any
+        self,
+        texts: Iterable[str | Summary],
+        settings: SummarySettings | None = None,
+        ahead: bool = False,
+        **options: Any,
     ) -> Generator[list[tuple[int, Summary]], None, None]:
         """Like `stream`, but as the batches are finished: lists of (position in `texts`, summary).
 
-        With `ahead`, `texts` are read in a thread of its own while the model works.
+        With `ahead`, `texts` are read in a thread of its own while the model works. A Summary in the place of a text
+        is yielded as it is.
         """
         settings = replace(settings or SummarySettings(), **options)
         return generate_in_batches(self.model, self.tokenizer, _checked(texts), settings, ahead)
 
 
-def _checked(texts: Iterable[str]) -> Iterable[str]:
+def _checked(texts: Iterable[str | Summary]) -> Iterable[str | Summary]:
     """The texts as they come. Raises TypeError for what is no text, and at once for a single one."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise TypeError(f"expected several texts, such as [text], not one {type(texts).__name__}")
 
-    def each() -> Iterator[str]:
+    def each() -> Iterator[str | Summary]:
         for number, text in enumerate(texts):
-            if not isinstance(text, str):
+            if not isinstance(text, (str, Summary)):
                 raise TypeError(f"text {number} is no str, but {type(text).__name__}")
             yield text
 

@@ -64,11 +64,13 @@ def in_order(batches: Iterable[list[tuple[int, Summary]]]) -> Iterator[Summary]:
 def generate_in_batches(
     model: Any,
     tokenizer: Any,
-    documents: Iterable[str | Sequence[int]],
+    documents: Iterable[str | Sequence[int] | Summary],
     settings: SummarySettings | None = None,
     ahead: bool = False,
 ) -> Generator[list[tuple[int, Summary]], None, None]:
     """Summarize a stream of documents; yields finished batches of (position in the stream, summary).
+
+    A Summary in the stream is yielded as it is: its caller knows that there is nothing to summarize.
 
     Takes at most WINDOW_BATCHES batches of documents at a time, so memory does not grow with the stream; with `ahead`
     a thread reads and encodes as many while the model works. Raises InputError at once for settings that do not fit
@@ -87,10 +89,13 @@ def generate_in_batches(
 
 
 def _encoded(
-    encoder: SourceEncoder, documents: Iterable[str | Sequence[int]]
+    encoder: SourceEncoder, documents: Iterable[str | Sequence[int] | Summary]
 ) -> Generator[tuple[int, Source | Summary], None, None]:
     """The documents encoded; the summary of one that has no text or cannot be encoded."""
     for position, document in enumerate(documents):
+        if isinstance(document, Summary):
+            yield position, document
+            continue
         try:
             source = encoder.encode(document)
         except Exception as error:  # whatever a tokenizer raises concerns this document

@@ -62,10 +62,7 @@ def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
         return
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK_FILE).open("w") as file:
-        try:
-            lock_file(file)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another run is writing it; wait for its end or give another name") from None
+        lock_file(file, folder)
         for left in filter(Path.is_file, folder.glob(".*.part")):  # by a run that was killed while it wrote a file
             left.unlink()
         os.register_at_fork(after_in_child=file.close)  # a worker that outlives a killed run must not hold it

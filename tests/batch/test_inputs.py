@@ -75,7 +75,7 @@ def test_the_output_is_never_read(folder):
     (folder / "out").mkdir()
     (folder / "out" / "old.txt").write_text("old")
     assert "out/old.txt" not in ids("papers", output=folder / "out")
-    for name in ("s.jsonl", "s.jsonl.part", "s.jsonl.part.json", "s.run.json"):
+    for name in ("s.jsonl", "s.jsonl.part", "s.jsonl.part.json", "s.jsonl.part-1", "s.run.json"):
         (folder / name).write_text("{}")
     assert ids("papers", output=folder / "s.jsonl")[2:] == ["out/old.txt", "sub/b.txt", "sub/rows.jsonl:1", "../x"]
     for given, output in (("papers", folder), ("papers/out/old.txt", folder / "out"), ("papers/b.txt", folder)):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from summarizer.batch.file_names import TextNames
 from summarizer.batch.input_documents import InputDocument
 from summarizer.batch.output import FolderSink
+from summarizer.batch.output_files import TextNames
 from summarizer.batch.records import SummaryRecord, markdown_page, titled_summary
 from summarizer.batch.resume import RecordSink
 from summarizer.errors import InputError
@@ -22,7 +22,7 @@ def record(name, status="ok"):
     return SummaryRecord(name, name, None, status, summary, None, 9, 0, 3, 0.5)
 
 
-DOCUMENTS = [InputDocument(name, name, f"Text of {name}") for name in "abcd"]
+DOCUMENTS = [InputDocument(name, name, f"Text of {name}", text_file=f"{name}.txt") for name in "abcd"]
 
 
 @given(st.lists(st.text(st.sampled_from("aA./\\ ~:\x00é#2txt"), max_size=12), max_size=12))
@@ -75,11 +75,11 @@ def test_an_interrupted_file_goes_on_with_its_whole_lines(tmp_path, tail):
     sink.write(1, DOCUMENTS[1], record("b"))
     sink.write(0, DOCUMENTS[0], record("a", "failed"))
     sink.close()
-    with sink.part.open("a") as part:
+    with (tmp_path / "out.jsonl.part").open("a") as part:
         part.write(tail)
     again = RecordSink(tmp_path / "out.jsonl", {"a": 1})
-    earlier = [again.earlier(position, document) for position, document in enumerate(DOCUMENTS)]
-    assert earlier == [None, record("b"), None, None]  # what failed is tried again
+    assert [again.has(document) for document in DOCUMENTS] == [False, True, False, False]  # what failed is tried again
+    assert again.earlier(1, DOCUMENTS[1]) == record("b")
     for position in (3, 2, 0):
         again.write(position, DOCUMENTS[position], record("abcd"[position]))
     again.finish()
@@ -96,16 +96,31 @@ def test_nothing_is_taken_over_under_other_settings_or_for_another_text(tmp_path
 
     interrupted()
     again = RecordSink(tmp_path / "out.jsonl", {"a": 1})
-    assert again.earlier(0, InputDocument("a", "a", "Changed")) is None
+    assert again.has(DOCUMENTS[0])
+    assert not again.has(InputDocument("a", "a", "Changed"))
     again.close()
     other = RecordSink(tmp_path / "out.jsonl", {"a": 2})
-    assert other.earlier(0, DOCUMENTS[0]) is None
+    assert not other.has(DOCUMENTS[0])
     other.close()
     interrupted()
     (tmp_path / "out.jsonl.part.json").unlink()
     headless = RecordSink(tmp_path / "out.jsonl", {"a": 1})
-    assert headless.earlier(0, DOCUMENTS[0]) is None
+    assert not headless.has(DOCUMENTS[0])
     headless.close()
+
+
+def test_a_run_continues_if_only_options_that_were_not_given_differ(tmp_path):
+    path = tmp_path / "out.jsonl"
+    interrupted = RecordSink(path, {"model": "m", "settings": {"num_beams": 4, "seed": None}})
+    interrupted.write(0, DOCUMENTS[0], record("a"))
+    interrupted.close()
+    newer = RecordSink(path, {"model": "m", "settings": {"num_beams": 4, "top_k": None}})
+    assert newer.has(DOCUMENTS[0])
+    newer.close()
+    before = (tmp_path / "out.jsonl.part").read_bytes()
+    with pytest.raises(InputError, match=r"out\.jsonl\.part was left by another version of summarizer; delete it"):
+        RecordSink(path, {"model": "m", "settings": {"beams": 4}})
+    assert (tmp_path / "out.jsonl.part").read_bytes() == before
 
 
 def test_text_files_stay_apart_from_what_stands_beside_them_and_from_devices():
@@ -128,8 +143,6 @@ def test_text_files_stay_apart_from_what_stands_beside_them_and_from_devices():
 def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
     (tmp_path / "a.txt").mkdir()
     sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}))
-    for position in (0, 1):
-        sink.earlier(position, DOCUMENTS[position])
     written = [sink.write(position, DOCUMENTS[position], record("ab"[position])) for position in (0, 1)]
     sink.finish()
     sink.clear()
@@ -138,10 +151,22 @@ def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
     assert (tmp_path / "b.txt").read_text() == "Summary of b\n"
 
 
+def test_a_text_file_that_cannot_be_written_when_a_run_continues_is_that_documents_failure(tmp_path):
+    first = RecordSink(tmp_path / "summaries.jsonl", {})
+    first.write(0, DOCUMENTS[0], record("a"))
+    first.close()
+    (tmp_path / "a.txt").mkdir()
+    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}))
+    failed = sink.earlier(0, DOCUMENTS[0])
+    sink.finish()
+    sink.close()
+    assert failed.status == "failed"
+    assert (tmp_path / "summaries.jsonl").read_text() == failed.to_json() + "\n"
+
+
 def test_a_folder_of_markdown_mirrors_the_input(tmp_path):
     sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}), "md")
-    document = InputDocument("sub/a.pdf", "in/sub/a.pdf", "Text", title="A title")
-    assert sink.earlier(0, document) is None
+    document = InputDocument("sub/a.pdf", "in/sub/a.pdf", "Text", title="A title", text_file="sub/a.pdf.md")
     sink.write(0, document, replace(record("sub/a.pdf"), path="in/sub/a.pdf", title="A title"))
     page = (tmp_path / "sub/a.pdf.md").read_text()
     assert page == "# A title\n\nSummary of sub/a.pdf\n\nSource: `in/sub/a.pdf`\n"
@@ -160,7 +185,7 @@ def test_a_page_says_what_the_record_says_whatever_markdown_makes_of_signs():
     assert markdown_page(record("a.txt", "failed")) == "# a.txt\n\nSource: `a.txt`"
 
 
-def test_what_is_begun_anew_is_said(tmp_path):
+def test_a_run_that_does_not_continue_says_so(tmp_path):
     said = []
     path = tmp_path / "out.jsonl"
     sink = RecordSink(path, {"a": 1}, said.append)
@@ -168,16 +193,15 @@ def test_what_is_begun_anew_is_said(tmp_path):
     sink.close()
     RecordSink(path, {"a": 1}, said.append).close()
     assert not said
-    anew = RecordSink(path, {"a": 2}, said.append)
-    anew.finish()
-    anew.clear()
-    assert "other settings; begun anew" in said[0]
+    other = RecordSink(path, {"a": 2}, said.append)
+    other.finish()
+    other.clear()
+    assert "other settings; summarizing all documents again" in said[0]
     RecordSink(path, {"a": 2}, said.append).close()
-    assert said[1:] == [f"{path} is finished already; made anew"]
+    assert said[1:] == [f"{path} is complete; summarizing all documents again"]
 
 
 def test_a_second_run_on_the_same_output_is_refused_until_the_first_ends(tmp_path):
-    pytest.importorskip("fcntl", reason="locks on files are of POSIX")
     first = RecordSink(tmp_path / "out.jsonl", {"a": 1})
     first.write(0, DOCUMENTS[0], record("a"))
     for settings in ({"a": 1}, {"a": 2}):

@@ -3,6 +3,7 @@ import json
 import math
 import shutil
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,8 @@ from transformers import BartConfig, BartForConditionalGeneration
 
 from summarizer.batch import summarize_files as batch
 from summarizer.batch.input_documents import InputDocument, ReadingOptions
+from summarizer.batch.output import FolderSink
+from summarizer.batch.reader_process import DocumentReader
 from summarizer.batch.records import SummaryRecord, markdown_page
 from summarizer.batch.resume import RecordSink
 from summarizer.batch.summarize_files import BatchOptions, summarize_files
@@ -106,7 +109,7 @@ def test_markdown_pages_are_written_into_a_folder_and_nowhere_else(papers, model
     assert sorted(path.name for path in Path("out").iterdir()) == ["0.txt.md", "summaries.jsonl", "summaries.run.json"]
     for output in ([], ["-o", "out.jsonl"]):
         assert run(*common, *output) == 2
-        assert "format md is that of files in a folder" in capsys.readouterr().err
+        assert "--format md is for files in a folder" in capsys.readouterr().err
 
 
 def test_ids_from_a_file_never_lead_out_of_the_folder(papers, options, documents):
@@ -147,7 +150,27 @@ def test_an_interrupted_run_goes_on_where_it_was(papers, options, monkeypatch, o
     assert timeless(path) == expected
 
 
-def test_a_changed_document_or_setting_is_summarized_anew(papers, options, monkeypatch):
+def test_only_one_thread_writes_while_another_reads(papers, options, monkeypatch):
+    threads = {"read": set(), "write": set()}
+
+    def note(kind, name, work):
+        method = getattr(kind, name)
+
+        def noting(self, *args):
+            threads[work].add(threading.current_thread().name)
+            return method(self, *args)
+
+        monkeypatch.setattr(kind, name, noting)
+
+    note(DocumentReader, "_parsed", "read")
+    note(FolderSink, "_write_text", "write")
+    for name in ("write", "flush", "finish"):
+        note(RecordSink, name, "write")
+    summarize_files(["papers"], "out", options)
+    assert threads == {"read": {"read_ahead"}, "write": {threading.current_thread().name}}
+
+
+def test_a_changed_document_or_setting_is_summarized_again(papers, options, monkeypatch):
     def interrupted_before_the_end():
         with monkeypatch.context() as patch:
             patch.setattr(RecordSink, "finish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt()))

@@ -49,7 +49,9 @@ def test_a_run_folder_that_another_run_writes_is_refused_until_that_has_ended(co
     with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(InputError, match=r"runs/base: another run is writing it; wait for its end or give another"):
+        with pytest.raises(
+            InputError, match=r"runs/base: another run is writing it; wait until it ends or name another"
+        ):
             train(config)
         assert [path.name for path in folder.iterdir()] == [LOCK_FILE]
         (folder / ".metrics.jsonl.x.part").touch()  # as a killed run may leave it
