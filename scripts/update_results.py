@@ -1,11 +1,11 @@
-"""Write the tables in the pages anew from the files in results/."""
+"""Update the tables in the pages from the files in results/."""
 
 import re
 from functools import partial
 from pathlib import Path
 
 from summarizer.experiments.mixing_use import mixing_use_table, mixing_uses_table
-from summarizer.experiments.study_table import comparison_table
+from summarizer.experiments.study_table import study_table
 from summarizer.reporting.benchmark_tables import TABLES as BENCHMARKS
 from summarizer.reporting.benchmark_tables import benchmark_table
 from summarizer.reporting.result_tables import evaluation_table, loss_table, profile_table, rouge_table
@@ -35,7 +35,7 @@ TABLES = {
     "learning_rate": lambda: loss_table(
         ROOT / "results",
         {
-            "comparison/control/copying_product": "Muon, 1.5e-3",
+            "study/control/copying_product": "Muon, 1.5e-3",
             **{f"learning_rate/{rate}": f"Muon, {rate}" for rate in ("3e-3", "6e-3", "12e-3")},
         },
     ),
@@ -48,15 +48,15 @@ TABLES = {
         )
     },
     **{
-        f"comparison_{name}": partial(comparison_table, ROOT / f"results/comparison/{name}.json")
+        f"study_{name}": partial(study_table, ROOT / f"results/study/{name}.json")
         for name in ("sections_ablation", "sections_encoders", "sections_minutes", "pubmed_minutes", "pubmed_steps")
     },
     **{
-        f"mixing_use_{name}": partial(mixing_use_table, ROOT / f"results/comparison/mixing_use_{name}.json")
+        f"mixing_use_{name}": partial(mixing_use_table, ROOT / f"results/study/mixing_use_{name}.json")
         for name in ("summaries", "sections")
     },
     "control": lambda: loss_table(
-        ROOT / "results/comparison/control",
+        ROOT / "results/study/control",
         {
             "copying_product": "convolution, copying; product",
             "copying_add": "convolution, copying; adding",
@@ -92,10 +92,7 @@ TABLES = {
     "mixing_use_ablation": lambda: _mixing_uses(
         {
             "neither": "base",
-            **{
-                path.stem: path.stem
-                for path in sorted((ROOT / "results/comparison/mixing_use/ablation").glob("*.json"))
-            },
+            **{path.stem: path.stem for path in sorted((ROOT / "results/study/mixing_use/ablation").glob("*.json"))},
         }
     ),
     "profile": lambda: profile_table(ROOT / "results/profile.json"),
@@ -103,13 +100,13 @@ TABLES = {
 
 
 def _mixing_uses(labels: dict[str, str]) -> str:
-    folder = ROOT / "results/comparison/mixing_use"
+    folder = ROOT / "results/study/mixing_use"
     found = {path.stem: path for path in folder.rglob("*.json")}
     return mixing_uses_table({label: found[name] for name, label in labels.items()})
 
 
 def updated(text: str) -> str:
-    """The text with each table between `<!-- table: NAME -->` and `<!-- end -->` made anew."""
+    """The text with every table between `<!-- table: NAME -->` and `<!-- end -->` updated."""
 
     def table(match: re.Match[str]) -> str:
         return f"<!-- table: {match[1]} -->\n{TABLES[match[1]]()}\n<!-- end -->"

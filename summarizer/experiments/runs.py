@@ -1,7 +1,7 @@
-"""Training and testing a list of configurations alike: the same data, seeds, budget and test documents for all.
+"""Train and test a list of configurations on the same data, seeds, budget and test documents.
 
-Each run has a folder OUTPUT/NAME-seedN: the run folder of `train`, and result.json once it is tested. What is finished
-is used again; a run that was interrupted goes on.
+Each run has a folder OUTPUT/NAME-seedN: the run folder of `train`, and result.json once it is tested. Finished runs are
+reused; an interrupted run continues.
 """
 
 import hashlib
@@ -34,67 +34,68 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What is compared and how."""
+class Study:
+    """The configurations to compare, and what all of them share. Differences are from the first configuration."""
 
     configs: list[Path]
     output: Path
-    overrides: list[str] = field(default_factory=list)  # key=value over every configuration
+    overrides: list[str] = field(default_factory=list)  # key=value for every configuration
     seeds: list[int] = field(default_factory=lambda: [1])
-    launcher: str = ""  # such as "accelerate launch"; empty: this Python
+    launcher: str = ""  # command such as "accelerate launch"; empty: this Python
+    control: str = "no_mixing"  # name of the configuration without token mixing
 
 
-def run_all(comparison: Comparison, say: Say) -> Iterator[list[dict[str, Any]]]:
-    """Train and test every configuration with every seed; yields all results so far whenever one is new.
+def run_all(study: Study, say: Say) -> Iterator[list[dict[str, Any]]]:
+    """Train and test every configuration with every seed; yields all results so far after each new one.
 
-    Raises InputError when a training run fails or is stopped; the same call goes on.
+    Raises InputError when a training run fails or is stopped; the same call continues.
     """
     runs = [
-        _configure(path, comparison, seed) for seed in comparison.seeds for path in comparison.configs
+        _configure(path, study, seed) for seed in study.seeds for path in study.configs
     ]  # every configuration once before the next seed
     names = [run.name for run in runs]
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise InputError(f"two configurations have the name of one run: {', '.join(twice)}")
-    for run in runs[1 : len(comparison.configs)]:
+        raise InputError(f"two configurations have the same run name: {', '.join(twice)}")
+    for run in runs[1 : len(study.configs)]:
         for changed in changed_keys(runs[0], run):
             if not changed.startswith("model."):
-                say(f"note: {run.name} differs from {runs[0].name} not in the model alone: {changed}")
-    finished = {run.name: result for run in runs if (result := _finished_before(run, comparison))}
+                say(f"note: {run.name} differs from {runs[0].name} in more than the model: {changed}")
+    finished = {run.name: result for run in runs if (result := _finished_before(run, study))}
     if finished:
-        say(f"{len(finished)} of {len(runs)} runs finished before")
+        say(f"{len(finished)} of {len(runs)} runs are already finished")
         yield [finished[name] for name in names if name in finished]
     for run in runs:
         if run.name not in finished:
             say(f"{len(finished) + 1} of {len(runs)}: {run.name}")
-            finished[run.name] = _result(run, comparison)
+            finished[run.name] = _result(run, study)
             yield [finished[name] for name in names if name in finished]
 
 
-def _configure(path: Path, comparison: Comparison, seed: int) -> RunConfig:
-    overrides = [*comparison.overrides, f"seed={seed}", f"output_dir={comparison.output}", "resume=true"]
+def _configure(path: Path, study: Study, seed: int) -> RunConfig:
+    overrides = [*study.overrides, f"seed={seed}", f"output_dir={study.output}", "resume=true"]
     config = load_config(path, overrides)
     for split in ("validation", "test"):
         if not getattr(config.data, split):
-            raise InputError(f"{path}: data.{split} is empty; a comparison needs {split} documents")
+            raise InputError(f"{path}: data.{split} is empty; a study needs {split} documents")
     return replace(config, name=f"{path.stem}-seed{seed}")
 
 
-def _finished_before(config: RunConfig, comparison: Comparison) -> dict[str, Any] | None:
+def _finished_before(config: RunConfig, study: Study) -> dict[str, Any] | None:
     """The result of a finished run. Raises InputError where the folder holds a run of another configuration."""
-    folder = comparison.output / config.name
+    folder = study.output / config.name
     path = folder / "result.json"
     result = _read_result(path) if path.is_file() else None
     if result is not None:
         begun_with = result["key"]
         if "tested_on" in result and result["tested_on"] != _tested_on(config):
-            raise InputError(f"{path} is of other test documents; delete it to test that run anew")
+            raise InputError(f"{path} was measured on other test documents; delete it to test the run again")
     elif any(folder.glob("checkpoints/step-*")):
         begun_with = _key(load_config(folder / "config.yaml"))
     else:
         return None
-    if begun_with != _key(config):  # else its steps under other settings would count as this one's
-        raise InputError(f"{folder} holds a run of another configuration; give another output folder")
+    if begun_with != _key(config):  # otherwise steps under other settings would count
+        raise InputError(f"{folder} holds a run of another configuration; choose another output folder")
     return result
 
 
@@ -102,20 +103,20 @@ def _read_result(path: Path) -> dict[str, Any]:
     try:
         result = json.loads(path.read_bytes())
     except ValueError as error:
-        raise InputError(f"{path} is damaged; delete it to test that run anew ({error})") from error
+        raise InputError(f"{path} is damaged; delete it to test the run again ({error})") from error
     if not isinstance(result, dict) or not {"name", "seed", "key", "examples"} <= result.keys():
-        raise InputError(f"{path} is no result of a run; delete it to test that run anew")
+        raise InputError(f"{path} is not the result of a run; delete it to test the run again")
     return result
 
 
 def _tested_on(config: RunConfig) -> list[str]:
-    """What identifies the test documents."""
+    """Hashes that identify the test documents."""
     return find_pairs(config.data.test, "test", config.data.hub_name).fingerprint()
 
 
-def _result(config: RunConfig, comparison: Comparison) -> dict[str, Any]:
-    folder = comparison.output / config.name
-    _train(config, comparison)
+def _result(config: RunConfig, study: Study) -> dict[str, Any]:
+    folder = study.output / config.name
+    _train(config, study)
     trained = _training_account(folder)
     model = folder / ("best" if (folder / "best").is_dir() else "last")
     tested = _test_classifier(config, model) if config.task == "classification" else _test_summarizer(config, model)
@@ -136,38 +137,39 @@ def _key(config: RunConfig) -> str:
     return hashlib.sha256(to_yaml(replace(config, output_dir="", resume=False)).encode()).hexdigest()[:16]
 
 
-def _train(config: RunConfig, comparison: Comparison) -> None:
-    """In a process of its own: its peak memory is then its own, and nothing that it sets lasts."""
-    path = comparison.output / f"{config.name}.yaml"
+def _train(config: RunConfig, study: Study) -> None:
+    """Train in a separate process, so that peak memory and global settings are those of this run alone."""
+    path = study.output / f"{config.name}.yaml"
     with write_whole(path) as file:
         file.write(to_yaml(config))
-    command = comparison.launcher.split() or [sys.executable]
+    command = study.launcher.split() or [sys.executable]
     status, stopped = _run([*command, "-m", "summarizer.cli", "train", str(path)])
     if status or stopped:
         how = "was stopped" if stopped else f"ended with exit status {status}"
-        raise InputError(f"training {config.name} {how}; the same command goes on")
+        raise InputError(f"training {config.name} {how}; the same command continues")
 
 
 def _run(command: list[str]) -> tuple[int, bool]:
     """Run a command to its end; returns its exit status, and whether it was asked to stop.
 
-    Ctrl-C and SIGTERM are passed on to it and its processes, once, and it is waited for: it has a checkpoint to write.
+    Ctrl-C and SIGTERM are passed on to the command and its processes, once. It still has a checkpoint to write, so this
+    waits for it.
     """
-    with subprocess.Popen(command, start_new_session=True) as child:  # so that a terminal's Ctrl-C comes by us alone
+    with subprocess.Popen(command, start_new_session=True) as child:  # a terminal's Ctrl-C reaches it only through us
         with _PassedOn(child) as stop:
             status = child.wait()
         return status, stop.received > 0
 
 
 class _PassedOn(StopSignals):
-    """Stop signals go to a process that leads a group, and to all of the group."""
+    """Passes stop signals on to a child process and its process group."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         super().__init__()
         self._child = child
 
     def receive(self, number: int, _: FrameType | None) -> None:
-        """Pass it on."""
+        """Pass the signal on."""
         self.received = number
         if hasattr(os, "killpg"):
             os.killpg(self._child.pid, number)
@@ -202,7 +204,7 @@ def _test_summarizer(config: RunConfig, model: Path) -> dict[str, Any]:
     settings = SummarySettings(
         max_source_tokens=config.data.max_source_tokens, tokens_per_batch=config.training.tokens_per_batch
     )
-    summarizer.summarize([pairs[0].document], settings)  # what a first call sets up is no part of the speed
+    summarizer.summarize([pairs[0].document], settings)  # warm-up
     started = time.perf_counter()
     summaries = summarizer.summarize([pair.document for pair in pairs], settings)
     seconds = time.perf_counter() - started
@@ -233,7 +235,7 @@ def _test_summarizer(config: RunConfig, model: Path) -> dict[str, Any]:
 def _test_classifier(config: RunConfig, model: Path) -> dict[str, Any]:
     """Accuracy and macro-F1 on the test documents."""
     task = Classification(of_trained_model(config, str(model)))
-    task.prepare("train")  # which names the classes
+    task.prepare("train")  # it defines the classes
     data = task.prepare("test")
     trained = task.make_model()
     if data is None:
@@ -262,7 +264,7 @@ def _test_pairs(config: RunConfig) -> list[Pair]:
             break
         pairs.append(pair)
     if not pairs:
-        raise InputError("data.test holds no pair that can be used")
+        raise InputError("data.test has no usable pair")
     return pairs
 
 

@@ -1,4 +1,4 @@
-"""Configurations → runs → one table, comparison.json, comparison.md and a picture of the validation losses."""
+"""A study: configurations → runs → study.json, study.md with one table, and study.png with the validation losses."""
 
 import sys
 from collections import Counter
@@ -11,48 +11,45 @@ import torch
 from summarizer import __version__
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.errors import InputError
-from summarizer.experiments.runs import Comparison, run_all
-from summarizer.experiments.study_table import comparison_table, summarize_runs
+from summarizer.experiments.runs import Study, run_all
+from summarizer.experiments.study_table import study_table, summarize_runs
 from summarizer.files import write_json, write_whole
 
 
-def compare(
-    configs: list[Path], output: Path, overrides: list[str], seeds: list[int], control: str, launcher: str
-) -> str:
+def run_study(study: Study) -> str:
     """Train and test every configuration, and return the table of all.
 
-    OUTPUT/comparison.{json,md,png} are written anew after each run, and say of how many. The first configuration is the
-    reference of the differences. Raises InputError for what cannot be compared.
+    OUTPUT/study.{json,md,png} are rewritten after each run and say how many runs they include. Raises InputError for
+    what cannot be compared.
     """
-    if len(configs) < 2:
+    if len(study.configs) < 2:
         raise InputError("name at least two configurations")
-    comparison = Comparison(configs, output, overrides, seeds, launcher)
     table = ""
-    for results in run_all(comparison, lambda line: print(line, file=sys.stderr)):
-        table = _write(results, comparison, control)
+    for results in run_all(study, lambda line: print(line, file=sys.stderr)):
+        table = _write(results, study)
     return table
 
 
-def _write(results: Sequence[dict[str, Any]], comparison: Comparison, control: str) -> str:
-    """Write the table, the figures and the picture of the runs so far; returns the table.
+def _write(results: Sequence[dict[str, Any]], study: Study) -> str:
+    """Write the files of the runs so far; returns the table.
 
-    Seeds that some configuration still lacks are left out, but for the first: else rows of unlike seeds were compared.
+    Only seeds that every configuration has finished are compared. Before there is one, it is the first run's seed.
     """
-    output, num_finished = comparison.output, len(results)
-    num_configs, num_runs = len(comparison.configs), len(comparison.configs) * len(comparison.seeds)
+    output, num_finished = study.output, len(results)
+    num_configs, num_runs = len(study.configs), len(study.configs) * len(study.seeds)
     by_seed = Counter(result["seed"] for result in results)
-    seeds = [seed for seed in comparison.seeds if by_seed[seed] == num_configs] or [results[0]["seed"]]
+    seeds = [seed for seed in study.seeds if by_seed[seed] == num_configs] or [results[0]["seed"]]
     results = [result for result in results if result["seed"] in seeds]
-    reference = comparison.configs[0].stem
+    reference = study.configs[0].stem
     if all(result["name"] != reference for result in results):
-        return ""  # nothing yet to compare with
-    has_control = any(result["name"] == control for result in results)
-    rows = summarize_runs(results, reference, control if has_control else None)
+        return ""  # the reference has no run with these seeds yet
+    control = study.control if any(result["name"] == study.control for result in results) else None
+    rows = summarize_runs(results, reference, control)
     content = {
         "version": __version__,
         "machine": describe_machine(torch.device("cpu" if not torch.cuda.is_available() else "cuda")),
-        "settings": {"reference": reference, "control": control if has_control else None, "seeds": seeds},
-        "overrides": [override for override in comparison.overrides if "/" not in override],
+        "settings": {"reference": reference, "control": control, "seeds": seeds},
+        "overrides": [override for override in study.overrides if "/" not in override],
         "runs": {"finished": num_finished, "wanted": num_runs},
         "signature": results[0].get("signature"),
         "num_examples": len(next(iter(results[0]["examples"].values()))),
@@ -62,16 +59,16 @@ def _write(results: Sequence[dict[str, Any]], comparison: Comparison, control: s
             for result in results
         },
     }
-    write_json(output / "comparison.json", content)
-    table = comparison_table(output / "comparison.json")
-    with write_whole(output / "comparison.md") as file:
+    write_json(output / "study.json", content)
+    table = study_table(output / "study.json")
+    with write_whole(output / "study.md") as file:
         file.write(table + "\n" + (f"\n{num_finished} of {num_runs} runs so far.\n" if num_finished < num_runs else ""))
-    _plot(results, output / "comparison.png")
+    _plot(results, output / "study.png")
     return table
 
 
 def _plot(results: Sequence[dict[str, Any]], path: Path) -> None:
-    """Validation losses: the reference in black, the others in as many colours and dashes as it takes; seeds alike."""
+    """Plot validation losses: the reference in black; seeds of one configuration look the same."""
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 

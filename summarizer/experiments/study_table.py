@@ -15,10 +15,11 @@ DEPARTED = 0.05  # nats per token below the control's validation loss, from some
 
 
 def summarize_runs(results: Sequence[dict[str, Any]], reference: str, control: str | None) -> list[dict[str, Any]]:
-    """A row a configuration, in the order given: means over seeds, 95 % intervals over documents.
+    """One row for each configuration, in the given order: means over seeds, 95 % intervals over documents.
 
-    Each document's score is first averaged over the seeds. `difference` is that from `reference` on the same documents
-    (paired bootstrap). `departs_at` is the first validation after which the loss stays below the control's by DEPARTED.
+    Each document's score is first averaged over the seeds. `difference` is the difference from `reference` on the same
+    documents (paired bootstrap). `departs_at` is the first validation from which on the loss stays DEPARTED below the
+    control's.
     """
     names = list(dict.fromkeys(result["name"] for result in results))
     groups = {name: [result for result in results if result["name"] == name] for name in names}
@@ -87,8 +88,8 @@ def markdown(rows: Sequence[dict[str, Any]], reference: str) -> str:
     return "\n".join(lines)
 
 
-def comparison_table(path: Path) -> str:
-    """The table of a comparison.json for a page, and on what machine it was made."""
+def study_table(path: Path) -> str:
+    """The table of a study.json for a page, and the machine that it was measured on."""
     content = json.loads(path.read_text(encoding="utf-8"))
     machine, settings = content["machine"], content["settings"]
     seeds = ", ".join(map(str, settings["seeds"]))

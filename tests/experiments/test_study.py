@@ -10,9 +10,9 @@ import pytest
 
 from summarizer.config import load_config
 from summarizer.errors import InputError
-from summarizer.experiments.runs import Comparison, _run, _test_classifier, run_all
-from summarizer.experiments.study import compare
-from summarizer.experiments.study_table import comparison_table, departure, markdown, summarize_runs
+from summarizer.experiments.runs import Study, _run, _test_classifier, run_all
+from summarizer.experiments.study import run_study
+from summarizer.experiments.study_table import departure, markdown, study_table, summarize_runs
 from summarizer.training.loop import train
 
 
@@ -20,18 +20,18 @@ def test_what_differs_besides_the_model_is_said(configs, tmp_path, capfd):
     other = tmp_path / "other.yaml"
     other.write_text(f"base: {configs[1]}\ndata: {{max_source_tokens: 7}}\n", encoding="utf-8")
     with pytest.raises(InputError):
-        compare([configs[0], other], tmp_path / "out", ["data.train=[nowhere.jsonl]"], [1, 2], "no_mixing", "")
-    note = "other-seed1 differs from fastformer-seed1 not in the model alone: data.max_source_tokens"
+        run_study(Study([configs[0], other], tmp_path / "out", ["data.train=[nowhere.jsonl]"], [1, 2]))
+    note = "other-seed1 differs from fastformer-seed1 in more than the model: data.max_source_tokens"
     assert capfd.readouterr().err.count(note) == 1
 
 
 def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capfd):
     output = tmp_path / "out"
-    table = compare(configs, output, [], [1, 2], "no_mixing", "")
+    table = run_study(Study(configs, output, [], [1, 2]))
     assert table.splitlines()[0].startswith("| encoder | rouge1 (95 %) | rouge2 (95 %) | rougeL (95 %)")
     assert [line.split(" | ")[0] for line in table.splitlines()[2:4]] == ["| fastformer", "| no_mixing"]
     assert table.splitlines()[5].startswith("5 test documents, seed 1, 2. ")
-    content = json.loads((output / "comparison.json").read_text(encoding="utf-8"))
+    content = json.loads((output / "study.json").read_text(encoding="utf-8"))
     first, second = content["rows"]
     assert content["num_examples"] == 5
     assert first["seeds"] == [1, 2]
@@ -41,50 +41,50 @@ def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capf
     )
     assert first["parameters"] != second["parameters"]
     assert len(content["curves"]) == 4
-    assert (output / "comparison.md").read_text(encoding="utf-8") == table + "\n"
-    assert comparison_table(output / "comparison.json") == table
-    assert (output / "comparison.png").stat().st_size > 5000
+    assert (output / "study.md").read_text(encoding="utf-8") == table + "\n"
+    assert study_table(output / "study.json") == table
+    assert (output / "study.png").stat().st_size > 5000
 
     written = (output / "fastformer-seed1/last/model.safetensors").stat().st_mtime_ns
     (output / "no_mixing-seed2/result.json").unlink()  # stopped between training and testing
     capfd.readouterr()
-    assert compare(configs, output, [], [1, 2], "no_mixing", "").splitlines()[:2] == table.splitlines()[:2]
+    assert run_study(Study(configs, output, [], [1, 2])).splitlines()[:2] == table.splitlines()[:2]
     said = capfd.readouterr().err
-    assert "3 of 4 runs finished before" in said
-    assert "not in the model alone" not in said
+    assert "3 of 4 runs are already finished" in said
+    assert "in more than the model" not in said
     assert "nothing is left to do" in said
     assert (output / "fastformer-seed1/last/model.safetensors").stat().st_mtime_ns == written
     with pytest.raises(InputError, match="fastformer-seed1 holds a run of another configuration"):
-        compare(configs, output, ["training.learning_rate=0.5"], [1], "no_mixing", "")
-    assert (output / "comparison.md").read_text(encoding="utf-8").splitlines()[:2] == table.splitlines()[:2]
+        run_study(Study(configs, output, ["training.learning_rate=0.5"], [1]))
+    assert (output / "study.md").read_text(encoding="utf-8").splitlines()[:2] == table.splitlines()[:2]
 
 
 def test_the_table_of_the_runs_so_far_is_there_when_one_fails(configs, tmp_path):
     broken = tmp_path / "broken.yaml"
     broken.write_text(f"base: {configs[0]}\nmodel: {{mixer: nothing}}\n", encoding="utf-8")
     with pytest.raises(InputError, match="training broken-seed1 ended"):
-        compare([configs[0], broken], tmp_path / "out", ["task=classification"], [1], "no_mixing", "")
-    text = (tmp_path / "out/comparison.md").read_text(encoding="utf-8")
+        run_study(Study([configs[0], broken], tmp_path / "out", ["task=classification"], [1]))
+    text = (tmp_path / "out/study.md").read_text(encoding="utf-8")
     assert text.splitlines()[2].startswith("| fastformer | ")
     assert text.endswith("\n\n1 of 2 runs so far.\n")
-    content = json.loads((tmp_path / "out/comparison.json").read_text(encoding="utf-8"))
+    content = json.loads((tmp_path / "out/study.json").read_text(encoding="utf-8"))
     assert content["runs"] == {"finished": 1, "wanted": 2}
 
 
 def test_results_of_other_documents_and_damaged_ones_are_named(configs, tmp_path):
     output = tmp_path / "out"
-    compare(configs, output, ["task=classification"], [1], "no_mixing", "")
+    run_study(Study(configs, output, ["task=classification"], [1]))
     path = output / "no_mixing-seed1/result.json"
     test = tmp_path / "test.jsonl"
     rows = test.read_text(encoding="utf-8")
     test.write_text("\n".join(rows.splitlines()[1:]), encoding="utf-8")
-    with pytest.raises(InputError, match=r"result\.json is of other test documents"):
-        compare(configs, output, ["task=classification"], [1], "no_mixing", "")
+    with pytest.raises(InputError, match=r"result\.json was measured on other test documents"):
+        run_study(Study(configs, output, ["task=classification"], [1]))
     test.write_text(rows, encoding="utf-8")
     for damaged in (path.read_bytes()[:50], b"", b"{}", b"[]"):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"no_mixing-seed1/result\.json is "):
-            compare(configs, output, ["task=classification"], [1], "no_mixing", "")
+            run_study(Study(configs, output, ["task=classification"], [1]))
 
 
 def test_unlike_seeds_are_not_compared(configs, tmp_path):
@@ -92,8 +92,8 @@ def test_unlike_seeds_are_not_compared(configs, tmp_path):
     output.mkdir()
     (output / "no_mixing-seed2").write_text("no folder", encoding="utf-8")  # so that the last run fails
     with pytest.raises(InputError, match="training no_mixing-seed2 ended"):
-        compare(configs, output, ["task=classification"], [1, 2], "no_mixing", "")
-    content = json.loads((output / "comparison.json").read_text(encoding="utf-8"))
+        run_study(Study(configs, output, ["task=classification"], [1, 2]))
+    content = json.loads((output / "study.json").read_text(encoding="utf-8"))
     assert content["runs"] == {"finished": 3, "wanted": 4}
     assert [row["seeds"] for row in content["rows"]] == [[1], [1]]
 
@@ -123,10 +123,10 @@ def test_a_stopped_run_is_waited_for(tmp_path, number):
 
 
 def test_classifiers_are_compared_by_accuracy_and_macro_f1(configs, tmp_path):
-    table = compare(configs, tmp_path / "out", ["task=classification"], [1], "no_mixing", "")
+    table = run_study(Study(configs, tmp_path / "out", ["task=classification"], [1]))
     head, _, first = table.splitlines()[:3]
     assert head.startswith("| encoder | accuracy (95 %) | macro-F1 |")
-    row = json.loads((tmp_path / "out/comparison.json").read_text(encoding="utf-8"))["rows"][0]
+    row = json.loads((tmp_path / "out/study.json").read_text(encoding="utf-8"))["rows"][0]
     assert first.startswith(f"| fastformer | {row['scores']['accuracy']['mean']:.2f} (")
     assert 0 <= row["macro_f1"] <= 100
 
@@ -136,7 +136,7 @@ def test_an_interrupted_run_does_not_go_on_under_other_settings(configs, tmp_pat
     config = load_config(configs[0], [f"output_dir={output}", "seed=1"])
     train(replace(config, name="fastformer-seed1", training=replace(config.training, steps=2)))
     with pytest.raises(InputError, match="fastformer-seed1 holds a run of another configuration"):
-        list(run_all(Comparison(configs, output), print))
+        list(run_all(Study(configs, output), print))
 
 
 def test_a_trained_classifier_is_tested_as_it_is_whatever_it_started_from(configs, tmp_path):
@@ -150,14 +150,14 @@ def test_a_trained_classifier_is_tested_as_it_is_whatever_it_started_from(config
 
 def test_what_cannot_be_compared_is_one_line(configs, tmp_path):
     with pytest.raises(InputError, match="name at least two"):
-        compare(configs[:1], tmp_path / "out", [], [1], "no_mixing", "")
+        run_study(Study(configs[:1], tmp_path / "out", [], [1]))
     for split in ("test", "validation"):
         with pytest.raises(InputError, match=f"data.{split} is empty"):
-            list(run_all(Comparison(configs, tmp_path / "out", [f"data.{split}=[]"]), print))
+            list(run_all(Study(configs, tmp_path / "out", [f"data.{split}=[]"]), print))
     with pytest.raises(
-        InputError, match=r"training fastformer-seed1 ended with exit status 1; the same command goes on"
+        InputError, match=r"training fastformer-seed1 ended with exit status 1; the same command continues"
     ):
-        list(run_all(Comparison(configs, tmp_path / "out", ["model.mixer=nothing"]), print))
+        list(run_all(Study(configs, tmp_path / "out", ["model.mixer=nothing"]), print))
 
 
 def test_a_run_departs_from_the_control_where_its_loss_stays_below():
