@@ -1,17 +1,15 @@
 """Several processes that train together, forked from one that has imported everything: quicker than a launcher."""
 
-import os
 import subprocess
-import sys
-from pathlib import Path
 
-REPOSITORY = Path(__file__).parent.parent
+from tests.fork_server import Forked
+
 FORK = """
 import os, socket, sys, time
 from pathlib import Path
 import datasets
 from summarizer.config import load_config
-from summarizer.files import InputError
+from summarizer.errors import InputError
 from summarizer.training import distributed, loop, summarization
 
 with socket.socket() as free:
@@ -30,13 +28,9 @@ os._exit(0)
 """
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "ACCELERATE_USE_CPU": "true"}
-
-
-def said_by_two_processes(code: str, *arguments: str, **variables: str) -> str:
+def said_by_two_processes(forked: Forked, code: str, *arguments: str, **variables: str) -> str:
     """What two processes that call `run(rank)` of `code` have written to stderr; an InputError as "ended: …"."""
-    command = [sys.executable, "-c", code + FORK, *arguments]
-    set_up = {**environment(), **variables}
+    command = [forked.python, "-c", code + FORK, *arguments]
+    set_up = forked.environment(ACCELERATE_USE_CPU="true", **variables)
     done = subprocess.run(command, env=set_up, capture_output=True, text=True, timeout=200, check=False)
     return done.stderr

@@ -1,10 +1,8 @@
 """Two processes see the steps, losses and weights of one."""
 
 import json
-import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,7 +27,7 @@ def free_port() -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("num_machines", [1, 2])
-def test_two_processes_train_like_one(configure, tmp_path, num_machines):
+def test_two_processes_train_like_one(forked, configure, tmp_path, num_machines):
     launcher_options = [ONE_MACHINE]
     if num_machines == 2:  # each a launcher of its own
         shared = [*TWO_MACHINES, "--main_process_port", free_port()]
@@ -40,11 +38,10 @@ def test_two_processes_train_like_one(configure, tmp_path, num_machines):
     write_jsonl(tmp_path / "train.jsonl", pair_rows(25, seed=1))
     alone = train(configure(*overrides, "name=alone"))
     train_pair = ["scripts/train.py", str(tmp_path / "base.yaml"), *overrides, "name=pair"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HF_HOME": str(tmp_path / "home")}
     launchers = [
         subprocess.Popen(
-            [sys.executable, "-m", "accelerate.commands.launch", *options, *train_pair],
-            cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True,
+            [forked.python, "-m", "accelerate.commands.launch", *options, *train_pair],
+            cwd=REPOSITORY, env=forked.environment(), stderr=subprocess.PIPE, text=True,
         )
         for options in launcher_options
     ]  # fmt: skip

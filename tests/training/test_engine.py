@@ -1,8 +1,6 @@
 """FSDP on two processes: the steps of plain ones, and checkpoints and model folders that know nothing of it."""
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,9 +27,9 @@ VARIANTS = {
 }
 
 
-def train_pair(base: Path, *overrides: str, fsdp: bool = True) -> Path:
+def train_pair(forked, base: Path, *overrides: str, fsdp: bool = True) -> Path:
     """The run folder of a run on two processes."""
-    said = said_by_two_processes(TRAIN, str(base), *overrides, **(FSDP if fsdp else {}))
+    said = said_by_two_processes(forked, TRAIN, str(base), *overrides, **(FSDP if fsdp else {}))
     assert "done: " in said, said[-3000:]
     assert "2 process(es)" in said
     assert "Warning" not in said
@@ -64,44 +62,44 @@ def assert_near_runs(first: Path, second: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_fsdp_takes_the_steps_of_plain_processes_also_after_a_resume(configure, tmp_path, variant):
+def test_fsdp_takes_the_steps_of_plain_processes_also_after_a_resume(forked, configure, tmp_path, variant):
     configure()
     base, settings = tmp_path / "base.yaml", [*SETTINGS, *VARIANTS[variant]]
-    plain = train_pair(base, *settings, "name=plain", fsdp=False)
-    said_by_two_processes(TRAIN, str(base), *settings, "training.steps=3", **FSDP)
-    assert_near_runs(train_pair(base, *settings, "resume=true"), plain)
+    plain = train_pair(forked, base, *settings, "name=plain", fsdp=False)
+    said_by_two_processes(forked, TRAIN, str(base), *settings, "training.steps=3", **FSDP)
+    assert_near_runs(train_pair(forked, base, *settings, "resume=true"), plain)
 
 
 @pytest.mark.slow
-def test_a_run_goes_from_fsdp_to_one_process_and_back(configure, tmp_path):
+def test_a_run_goes_from_fsdp_to_one_process_and_back(forked, configure, tmp_path):
     settings = [*SETTINGS, "training.ema_decay=0.9", "training.rouge_examples=0"]
     straight = train(configure(*settings, "training.steps=9", "name=straight"))
-    train_pair(tmp_path / "base.yaml", *settings, "training.steps=3")
+    train_pair(forked, tmp_path / "base.yaml", *settings, "training.steps=3")
     train(configure(*settings, "resume=true"))
-    assert_near_runs(train_pair(tmp_path / "base.yaml", *settings, "training.steps=9", "resume=true"), straight)
+    assert_near_runs(train_pair(forked, tmp_path / "base.yaml", *settings, "training.steps=9", "resume=true"), straight)
 
 
 @pytest.mark.slow
-def test_models_of_the_ecosystem_and_classifiers_train_under_fsdp_and_load_without_it(configure, tmp_path):
+def test_models_of_the_ecosystem_and_classifiers_train_under_fsdp_and_load_without_it(forked, configure, tmp_path):
     configure()
     bart = tiny_bart_folder(tmp_path / "bart")
     settings = [*SETTINGS, f"pretrained={bart}", "data.tokenizer=null", "training.steps=3"]
-    plain = train_pair(tmp_path / "pretrained.yaml", *settings, "name=plain", fsdp=False)
-    sharded = train_pair(tmp_path / "pretrained.yaml", *settings)
+    plain = train_pair(forked, tmp_path / "pretrained.yaml", *settings, "name=plain", fsdp=False)
+    sharded = train_pair(forked, tmp_path / "pretrained.yaml", *settings)
     assert_near_runs(sharded, plain)
     assert type(AutoModelForSeq2SeqLM.from_pretrained(sharded / "best")).__name__ == "BartForConditionalGeneration"
     settings = ["task=classification", "data.label_column=summary", "data.validation=[]", "training.steps=2"]
-    sharded = train_pair(tmp_path / "base.yaml", *settings, "name=classes")
+    sharded = train_pair(forked, tmp_path / "base.yaml", *settings, "name=classes")
     assert AutoModelForSequenceClassification.from_pretrained(sharded / "last").config.num_labels > 10
 
 
 @pytest.mark.slow
-def test_the_launcher_starts_fsdp_by_its_configuration(configure, tmp_path):
+def test_the_launcher_starts_fsdp_by_its_configuration(forked, configure, tmp_path):
     configure()
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", "configs/accelerate/fsdp.yaml"]
+    launch = [forked.python, "-m", "accelerate.commands.launch", "--config_file", "configs/accelerate/fsdp.yaml"]
     launch += ["--mixed_precision", "no", "--main_process_port", "0"]
     command = [*launch, "scripts/train.py", str(tmp_path / "base.yaml"), "training.steps=2"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HF_HOME": str(tmp_path / "home")}
+    environment = forked.environment()
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "each with a part of the model; 2 process(es) on cpu, float32" in done.stderr

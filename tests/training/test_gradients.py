@@ -78,9 +78,9 @@ def test_without_an_out_of_memory_nothing_changes(configure):
 
 
 @pytest.mark.slow
-def test_one_of_two_processes_halves_its_batches_and_the_steps_are_those_of_one_process(configure, tmp_path):
+def test_one_of_two_processes_halves_its_batches_and_the_steps_are_those_of_one_process(forked, configure, tmp_path):
     settings = [*SETTINGS, "training.batches_per_step=4", "training.split_on_out_of_memory=true"]
     straight = train(configure(*settings, "name=straight"))
-    output = said_by_two_processes(TWO_PROCESSES, str(tmp_path / "base.yaml"), *settings)
+    output = said_by_two_processes(forked, TWO_PROCESSES, str(tmp_path / "base.yaml"), *settings)
     assert "2 process(es)" in output, output
     assert losses_of(tmp_path / "runs/base") == pytest.approx(losses_of(straight), rel=1e-5)

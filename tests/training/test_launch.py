@@ -1,5 +1,6 @@
 """A run folder belongs to one run; processes do not wait for each other without end."""
 
+import os
 import re
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from summarizer.errors import InputError
 from summarizer.training.launch import LOCK_FILE
 from summarizer.training.loop import train
-from tests.processes import environment, said_by_two_processes
+from tests.processes import said_by_two_processes
 
 HOLD = """
 import sys, time
@@ -42,11 +43,12 @@ def run(rank):
 """
 
 
-def test_a_run_folder_that_another_run_writes_is_refused_until_that_has_ended(configure, tmp_path):
+def test_a_run_folder_that_another_run_writes_is_refused_until_that_has_ended(configure):
     config = configure("training.steps=1", "data.validation=[]")
     folder = Path(config.output_dir, config.name)
     command = [sys.executable, "-c", HOLD, str(folder)]
-    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as other:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         with pytest.raises(
@@ -68,9 +70,9 @@ def test_a_tracker_that_is_not_installed_is_one_clear_line(configure):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("absent", [0, 1])
-def test_processes_that_wait_in_vain_end_and_name_the_one_that_did_not_come(configure, tmp_path, absent):
+def test_processes_that_wait_in_vain_end_and_name_the_one_that_did_not_come(forked, configure, tmp_path, absent):
     configure()
-    output = said_by_two_processes(ABSENT, str(tmp_path / "base.yaml"), str(absent))
+    output = said_by_two_processes(forked, ABSENT, str(tmp_path / "base.yaml"), str(absent))
     assert "ended: " in output, output
     (said,) = re.findall(r"ended: (.*)", output)
     assert said == (
