@@ -8,4 +8,4 @@ ruff format --check .
 pyright
 lint-imports --no-cache
 # One thread a worker: two workers with two threads each are slower on two cores.
-OMP_NUM_THREADS=1 pytest -n "${PYTEST_WORKERS:-2}" "$@"
+OMP_NUM_THREADS=1 pytest -n "${PYTEST_WORKERS:-2}" --dist worksteal "$@"
