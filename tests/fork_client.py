@@ -4,7 +4,8 @@ Asks the server of the folder to run the program, passes signals on, and ends as
 `python -I -S`, and imports only what is built in: it starts in some 10 ms.
 """
 
-# ruff: noqa: PTH, SIM105 (what they want takes longer to import than all of this)
+# What these rules want takes longer to import than all of this.
+# ruff: noqa: PTH109, PTH115, PTH120, PTH123, PTH208, SIM105
 import _socket
 import marshal
 import os
