@@ -44,7 +44,7 @@ class Casing:
                 form = forms.most_common(1)[0][0]
             if at_start and self._capitalizes_sentences and form.islower():
                 first = form[0].upper()
-                form = first + form[1:] if len(first) == 1 else form  # ß and ﬁ would become other letters
+                form = first + form[1:] if first.lower() == form[0] else form  # ß and µ would become other letters
             written += [line[position : match.start()], form]
             position = match.end()
         return "".join([*written, line[position:]])

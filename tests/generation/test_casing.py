@@ -41,7 +41,7 @@ def test_a_summary_that_is_cased_as_the_document_stays_the_same():
     assert Casing(DOCUMENT).restore(body) == body
 
 
-@pytest.mark.parametrize("first", ["ß", "ﬁ", "ŉ", "ΐ", "ᾳ"])
+@pytest.mark.parametrize("first", ["ß", "ﬁ", "ŉ", "ΐ", "ᾳ", "µ", "ſ"])
 def test_a_letter_without_a_capital_of_its_own_stays_at_the_start_of_a_sentence(first):
     assert Casing(DOCUMENT).restore(f"{first}eta. {first}eta.") == f"{first}eta. {first}eta."
 
