@@ -1,4 +1,4 @@
-"""Files as documents: the text of each, or why there is none. No torch here."""
+"""Files as documents: the text of each, or why it cannot be read. No torch here."""
 
 import hashlib
 import json
@@ -9,7 +9,8 @@ from functools import cached_property
 
 from summarizer.batch.inputs import STDIN, Inputs, SourceFile
 from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
-from summarizer.documents.read import ReadingLimits, read_document
+from summarizer.documents.document import ReadingLimits
+from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 from summarizer.rows import Row, read_rows, row_format
 from summarizer.text import clean_text, decode_text, marked_encoding
@@ -19,8 +20,8 @@ from summarizer.text import clean_text, decode_text, marked_encoding
 class ReadingOptions:
     """How documents are read out of files."""
 
-    document_column: str | None = None  # of .jsonl, .csv and .parquet; None: found among the usual names
-    by_section: bool = False  # after each document also its sections or chapters, where its format marks them
+    document_column: str | None = None  # of files of rows; None: the first of DOCUMENT_COLUMNS
+    by_section: bool = False  # after each document also its sections, if its format marks them
     limits: ReadingLimits = field(default_factory=ReadingLimits)
 
 
@@ -43,7 +44,7 @@ class InputDocument:
 
 
 def count_documents(inputs: Inputs, options: ReadingOptions | None = None) -> int | None:
-    """How many documents there will be, where that can be told without reading everything twice; None elsewhere."""
+    """The number of documents, or None if it is only known after reading everything."""
     if options is not None and options.by_section:
         return None
     total = 0
@@ -57,16 +58,16 @@ def count_documents(inputs: Inputs, options: ReadingOptions | None = None) -> in
         try:
             with file.path.open("rb") as lines:
                 if marked_encoding(lines.read(4)) not in (None, "utf-8-sig"):
-                    return None  # its line breaks are not of one byte
+                    return None  # its line breaks are longer than one byte
                 lines.seek(0)
                 total += sum(not line.isspace() for line in lines)
-        except OSError:  # said when it is read
+        except OSError:  # reported when it is read
             total += 1
     return total
 
 
 def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDocument]:
-    """The documents of a file; where it cannot be read, the last one has an error."""
+    """The documents of a file; if reading fails, the last one has an error."""
     path = str(file.path)
     try:
         if path == STDIN:
@@ -78,7 +79,7 @@ def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDoc
             yield InputDocument(file.id, path, document.text, title=document.title)
             for number, section in enumerate(document.sections if options.by_section else (), start=1):
                 yield InputDocument(f"{file.id}/{number}", path, section.text, title=section.title)
-    except Exception as error:  # whatever a library raises over a file concerns that file only
+    except Exception as error:  # no error of a library may end the batch
         kind = "" if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: "
         yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
 
@@ -92,7 +93,7 @@ def _of_rows(file: SourceFile, rows: Iterable[Row], document_column: str | None)
         try:
             column = find_column(row, document_column, DOCUMENT_COLUMNS, "--document-column")
         except InputError as error:
-            if row_format(file.path) != ".jsonl":  # no other row has it either
+            if row_format(file.path) != ".jsonl":  # all rows have the same columns
                 raise InputError(str(error).removeprefix(f"{row.location}: ")) from error
             yield InputDocument(name, str(file.path), error=str(error).removeprefix(f"{row.location}: "))
             continue

@@ -1,4 +1,4 @@
-"""What the user named on the command line as files to read. No torch here."""
+"""The files that the user named to be read. No torch here."""
 
 import glob
 import os
@@ -17,7 +17,7 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file to read, and what its documents are called by: its path below the folder that was given."""
+    """A file to read; its id is its path below the folder that was named."""
 
     path: Path
     id: str
@@ -25,7 +25,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files to read, in order; the files and folders that were passed over, and whether one document was meant."""
+    """The files to read, in order; what was skipped; and whether the user named a single document."""
 
     files: tuple[SourceFile, ...]
     skipped: tuple[Path, ...]
@@ -42,16 +42,14 @@ def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
     for given in inputs:
         try:
             files += _files_of(given, output, skipped)
-        except OSError as error:  # a name too long for one, or a folder that may not be entered
+        except OSError as error:  # a name that is too long, or a folder without permission
             raise InputError(f"{given[:100]}: cannot be read: {error.strerror}") from error
     once: dict[str, SourceFile] = {}
     for file in files:
-        once.setdefault(str(file.path.absolute()), file)  # the same path named twice; links are files of their own
+        once.setdefault(str(file.path.absolute()), file)  # a path may be named twice; a link is another file
     files = list(once.values())
     if not files:
-        kinds = (
-            f" (passed over: {', '.join(map(str, skipped[:3]))}{' …' if len(skipped) > 3 else ''})" if skipped else ""
-        )
+        kinds = f" (skipped: {', '.join(map(str, skipped[:3]))}{' …' if len(skipped) > 3 else ''})" if skipped else ""
         if not inputs:
             raise InputError("nothing to summarize; name files or folders, or - for standard input")
         raise InputError(f"nothing to summarize in {', '.join(inputs)}{kinds}")
@@ -60,7 +58,7 @@ def find_inputs(inputs: Sequence[str], output: Path | None) -> Inputs:
 
 
 def read_list(path: Path) -> list[str]:
-    """The inputs that a file names, one a line. Raises InputError."""
+    """The inputs listed in a file, one a line. Raises InputError."""
     try:
         lines = decode_text(path.read_bytes()).splitlines()
     except (OSError, InputError) as error:
@@ -83,12 +81,12 @@ def _files_of(given: str, output: Path | None, skipped: list[Path]) -> Iterable[
     if not path.exists():
         return _matches(given, output, skipped)
     if _is_output(path, output):
-        raise InputError(f"{given}: is the output, or in it, and cannot be summarized; write to another place")
+        raise InputError(f"{given}: is the output or inside it; choose another output with -o")
     return _files_in(path, path, output, skipped) if path.is_dir() else [SourceFile(path, path.name)]
 
 
 def _matches(pattern: str, output: Path | None, skipped: list[Path]) -> Iterator[SourceFile]:
-    """The files that a glob matches, called by their paths below its part without wildcards; folders are read too."""
+    """The files that a glob matches, and those in matching folders; ids are paths below its part without wildcards."""
     found = [Path(match) for match in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207 (absolute ones too)
     if not found:
         raise InputError(f"{pattern}: no such file or folder")
@@ -101,7 +99,7 @@ def _matches(pattern: str, output: Path | None, skipped: list[Path]) -> Iterator
         if path.is_dir():
             if "**" not in parts:
                 yield from _files_in(path, base, output, skipped)
-        elif not path.is_file():  # a pipe or socket, or a link that leads nowhere
+        elif not path.is_file():  # a pipe, a socket or a broken link
             skipped.append(path)
         else:
             yield SourceFile(path, path.relative_to(base).as_posix())
@@ -120,7 +118,7 @@ def _files_in(
         if path.name.startswith(".") or _is_output(path, output):
             continue
         if path.is_dir():
-            if Path(os.path.realpath(path)) not in ancestors:  # a link back up would never end
+            if Path(os.path.realpath(path)) not in ancestors:  # a link to a parent folder would never end
                 yield from _files_in(path, base, output, skipped, ancestors)
         elif path.is_file() and (document_format(path) or row_format(path)):
             yield SourceFile(path, path.relative_to(base).as_posix())

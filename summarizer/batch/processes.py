@@ -1,4 +1,4 @@
-"""Several processes at one output, as `accelerate launch` starts them: who takes what, and how they wait."""
+"""Several processes that share one output, as `accelerate launch` starts them."""
 
 import datetime
 import os
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among all: every `count`-th document is its own."""
+    """The rank of this process and the number of processes; each takes every `count`-th document."""
 
     rank: int = 0
     count: int = 1
 
     @classmethod
     def from_environment(cls) -> "Processes":
-        """As the launcher says in RANK and WORLD_SIZE; one process without it."""
+        """From RANK and WORLD_SIZE, which the launcher sets; otherwise one process."""
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     def owns(self, position: int) -> bool:
-        """Whether the document at this position of the input is this process's own."""
+        """Whether this process summarizes the document at this position of the input."""
         return position % self.count == self.rank
 
     def device(self, name: str) -> str:
-        """For "auto" this process's own accelerator, where there are as many."""
+        """The device with this name; "auto" gives each process its own accelerator, if there are several processes."""
         import torch
 
         accelerator = torch.accelerator.current_accelerator(check_available=True)
@@ -31,7 +31,7 @@ class Processes:
         return f"{accelerator.type}:{int(os.environ.get('LOCAL_RANK', 0)) % torch.accelerator.device_count()}"
 
     def wait(self) -> None:
-        """Go on when all processes have come here."""
+        """Return when all processes have called it."""
         if self.count == 1:
             return
         import torch.distributed as dist

@@ -1,7 +1,7 @@
-"""Reading while the model works, where no file can harm: those that need a parser are read in a process of its own.
+"""Documents of the input files; a process of its own reads those that need a parser.
 
-A parser may crash, take all memory, or never come to an end. The process ends then, the document has failed, and
-another process reads the next one. What it has read comes as lines of JSON. No torch here, nor in that process.
+A parser may crash, take all memory or never end. Then its process is ended, the document has failed, and a new process
+reads the next file. Documents come from it as lines of JSON. Neither process imports torch for reading.
 """
 
 import contextlib
@@ -19,16 +19,17 @@ from typing import Any
 from summarizer.batch.input_documents import InputDocument, ReadingOptions, documents_of
 from summarizer.batch.inputs import Inputs, SourceFile
 from summarizer.columns import encodable
-from summarizer.documents.read import PARSED_SUFFIXES, ReadingLimits, document_format
+from summarizer.documents.document import ReadingLimits
+from summarizer.documents.read import needs_parser
 from summarizer.rows import row_format
 
-_ALARM = getattr(signal, "SIGALRM", None)  # Windows has none, and no time limit here
+_ALARM = getattr(signal, "SIGALRM", None)  # missing on Windows, which has no time limit here
 
 
 class DocumentReader:
-    """The documents of all files in order, each with an id of its own; what cannot be read is one with an error.
+    """Iterates once over the documents of all files, in order, with unique ids; an unreadable one has an error.
 
-    To be iterated over once, by any thread. `close`, which any thread may call, ends the process and the iteration.
+    Any thread may iterate. Any thread may call `close`, which ends the process and the iteration.
     """
 
     def __init__(self, inputs: Inputs, options: ReadingOptions | None = None) -> None:
@@ -36,7 +37,7 @@ class DocumentReader:
         self._options = options or ReadingOptions()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
-        self._changing = threading.Lock()  # the process, or that there is to be none
+        self._changing = threading.Lock()  # of _process and _closed
 
     def __enter__(self) -> "DocumentReader":
         return self
@@ -45,7 +46,7 @@ class DocumentReader:
         self.close()
 
     def __iter__(self) -> Iterator[InputDocument]:
-        times: dict[str, int] = {}  # each name has come
+        times: dict[str, int] = {}  # how often each id occurred
         for number, file in enumerate(self._files):
             if self._closed:
                 return
@@ -60,7 +61,7 @@ class DocumentReader:
                 yield replace(document, id=name, path=encodable(document.path), error=error)
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process at once."""
         with self._changing:
             self._closed = True
             if self._process is not None:
@@ -68,16 +69,16 @@ class DocumentReader:
                 self._let_go(self._process)
 
     def _parsed(self, number: int) -> Iterator[InputDocument]:
-        """The documents of the file of this number, from the process, which is started where there is none."""
+        """The documents of this file, from the process; starts one if none is running."""
         file = self._files[number]
         try:
             process = self._process or self._start(number)
         except OSError as error:
-            yield InputDocument(file.id, str(file.path), error=f"no process can be started to read it: {error}")
+            yield InputDocument(file.id, str(file.path), error=f"cannot start a process to read it: {error}")
             return
         while process is not None:
             line = process.stdout.readline()  # type: ignore[union-attr]  # it is a pipe
-            if not line.endswith(b"\n"):  # cut off, or nothing
+            if not line.endswith(b"\n"):  # the process has ended
                 status = self._let_go(process)
                 if not self._closed:
                     yield InputDocument(file.id, str(file.path), error=self._reason(status))
@@ -88,10 +89,10 @@ class DocumentReader:
             yield InputDocument(**values)
 
     def _start(self, number: int) -> subprocess.Popen[bytes] | None:
-        """A process that reads the files from this number on; None when closed."""
+        """Start a process that reads this file and all later ones; None if closed."""
         files = [(str(file.path), file.id) for file in self._files[number:] if _needs_parser(file)]
         request = json.dumps({"files": files, "options": asdict(self._options)})
-        # As multiprocessing does it, but without running the caller's main module again, nor importing what it imports.
+        # Like multiprocessing, but it neither runs the caller's main module again nor imports what that imports.
         code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
         with self._changing:
             if self._closed:
@@ -101,15 +102,15 @@ class DocumentReader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C and Ctrl-Z are for this process alone
+                start_new_session=True,  # Ctrl-C and Ctrl-Z are for the parent only
             )
-        with contextlib.suppress(OSError):  # it has died already, which is seen when it is read from
+        with contextlib.suppress(OSError):  # it has ended already, as reading from it will show
             self._process.stdin.write(request.encode() + b"\n")  # type: ignore[union-attr]  # it is a pipe
             self._process.stdin.flush()  # type: ignore[union-attr]  # as above
         return self._process
 
     def _let_go(self, process: subprocess.Popen[bytes]) -> int:
-        """Wait for a process that is ending, which is then no longer this one's; returns its exit status."""
+        """Wait until an ending process has ended and close its pipes; returns its exit status."""
         status = process.wait()
         self._process = None
         for pipe in (process.stdin, process.stdout):
@@ -118,9 +119,9 @@ class DocumentReader:
         return status
 
     def _reason(self, status: int) -> str:
-        """Why a process ended, as far as its exit status tells."""
+        """Why the process ended, by its exit status."""
         if _ALARM is not None and status == -_ALARM:
-            return f"not read within {self._options.limits.max_seconds} s"
+            return f"not read within {self._options.limits.max_seconds} s (--read-timeout)"
         if status == -getattr(signal, "SIGKILL", 9):
             return "the process that read it was killed (out of memory?)"
         return f"its parser crashed ({signal.Signals(-status).name if status < 0 else f'exit status {status}'})"
@@ -133,14 +134,14 @@ def read_inputs(inputs: Inputs, options: ReadingOptions | None = None) -> Iterat
 
 
 def serve() -> None:
-    """The process: read what the first line of stdin asks for and write a line for each document, null after a file."""
+    """Run the reading process: stdin lists files; writes a line for each document, and null after each file."""
     with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # what a library prints is no document
+        os.dup2(2, 1)  # keeps what libraries print out of the output
         request = json.loads(sys.stdin.buffer.readline())
         threading.Thread(target=_end_with_parent, daemon=True).start()
         if _ALARM is not None:
-            signal.signal(_ALARM, signal.SIG_DFL)  # the parent may have been started without it
-        with contextlib.suppress(OSError):  # short of memory, Linux ends what holds most; this counts as a fifth more
+            signal.signal(_ALARM, signal.SIG_DFL)  # the parent may ignore it
+        with contextlib.suppress(OSError):  # out of memory, Linux should end this process first
             Path("/proc/self/oom_score_adj").write_text("200")
         options = request["options"]
         options = ReadingOptions(**{**options, "limits": ReadingLimits(**options["limits"])})
@@ -158,16 +159,16 @@ def serve() -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent is gone, however it went."""
-    os.read(0, 1)  # which gives nothing but the end
+    """End this process when its parent has ended."""
+    os.read(0, 1)  # returns only when the parent's end of the pipe closes
     os._exit(1)
 
 
 def _set_alarm(seconds: float) -> None:
-    """End this process in so many seconds, even in the midst of a C library; 0 for never."""
+    """End this process after `seconds`, even inside a C library; 0 cancels it."""
     if _ALARM is not None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _needs_parser(file: SourceFile) -> bool:
-    return document_format(file.path) in PARSED_SUFFIXES or row_format(file.path) == ".parquet"
+    return needs_parser(file.path) or row_format(file.path) == ".parquet"

@@ -1,4 +1,4 @@
-"""What became of each document, as a record, and files of records: JSONL, CSV and Parquet. No torch here."""
+"""A record of each document's result, and files of records: JSONL, CSV and Parquet. No torch here."""
 
 import csv
 import json
@@ -21,7 +21,7 @@ _BEFORE_LIST_MARK = re.compile(r"\A(?:\d+(?=[.)](?: |\Z))|(?=[-+]))")
 
 @dataclass(frozen=True)
 class SummaryRecord:
-    """One line of summaries.jsonl; the fields are the contract."""
+    """One line of summaries.jsonl. Its fields are a public format."""
 
     id: str
     path: str
@@ -32,17 +32,17 @@ class SummaryRecord:
     source_tokens: int  # read by the encoder
     dropped_tokens: int  # not read
     summary_tokens: int
-    seconds: float  # of the model's work; documents of one batch share its time equally
-    candidates: list[str] | None = None  # where several were asked for, the summary first
+    seconds: float  # of model time; documents of a batch share it equally
+    candidates: list[str] | None = None  # if several were requested; the summary is the first
 
     def to_json(self) -> str:
-        """The record as one line; candidates only where there are any."""
+        """The record as one line, without `candidates` if there are none."""
         names = [name for name in vars(self) if name != "candidates" or self.candidates is not None]
         return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
 
 
 def write_records(path: Path, records: Iterable[SummaryRecord]) -> None:
-    """Write records to `path`, whole or not at all, in the format that its suffix names (one of RECORD_FILES)."""
+    """Write records to `path`, whole or not at all, in the format of its suffix (one of RECORD_FILES)."""
     writers = {".csv": _write_csv, ".parquet": _write_parquet}
     writers.get(path.suffix.lower(), _write_jsonl)(path, records)
 
@@ -83,17 +83,17 @@ def _without_surrogates(record: SummaryRecord) -> dict[str, Any]:
 
 
 def bare_summary(record: SummaryRecord) -> str:
-    """The summary of the only document."""
+    """The summary alone."""
     return record.summary or ""
 
 
 def titled_summary(record: SummaryRecord) -> str:
-    """A summary among others, for people."""
+    """The summary under the id of its document, to be read by people."""
     return f"== {clean_text(record.id)} ==\n{record.summary or f'({record.status})'}\n"
 
 
 def markdown_page(record: SummaryRecord) -> str:
-    """A summary as a page: the document's title (its id where it has none), a paragraph a line, and its file."""
+    """The summary as a page: title or id of the document, a paragraph for each line, and the path of the document."""
     title, path = (clean_text(text).replace("\n", " ") for text in (record.title or record.id, record.path))
     fence = "`" * (1 + max(map(len, re.findall("`+", path)), default=0))
     source = f"Source: {fence}{path}{fence}" if len(fence) == 1 else f"Source: {fence} {path} {fence}"
@@ -102,10 +102,10 @@ def markdown_page(record: SummaryRecord) -> str:
 
 
 def _literal(line: str) -> str:
-    """A line of which Markdown takes nothing for markup."""
+    """A line with all of Markdown's markup escaped."""
     return _BEFORE_LIST_MARK.sub(r"\g<0>\\", _MARKUP.sub(r"\\\g<0>", line))
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8, as write_whole writes it: a lone surrogate as JSON escapes it."""
+    """UTF-8 like that of `write_whole`: a lone surrogate is escaped as in JSON."""
     return text.encode(errors="backslashreplace")

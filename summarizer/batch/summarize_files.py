@@ -1,4 +1,4 @@
-"""Files to files: every document that the user named is summarized, and each has a record of what became of it."""
+"""Summarizes all documents that the user named and writes a record of each."""
 
 import itertools
 import math
@@ -38,27 +38,27 @@ _NOTHING_TO_DO = Summary("", 0, 0, 0)  # for a document that has a record, or th
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """With what, where and how documents are summarized."""
+    """All options of `summarize_files`."""
 
     model: str = "default"
     device: str = "auto"
     dtype: str = "auto"
     reading: ReadingOptions = field(default_factory=ReadingOptions)
-    text_format: TextFormat = "txt"  # of the files in a folder
-    max_documents: int | None = None  # the first so many; None: all
+    text_format: TextFormat = "txt"  # of the files in an output folder
+    max_documents: int | None = None  # the first ones; None: all
     quiet: bool = False
-    json_progress: bool = False  # lines of JSON on stderr in the place of those for people
+    json_progress: bool = False  # JSON lines on stderr, for programs
     settings: SummarySettings = field(default_factory=SummarySettings)
 
 
 @dataclass
 class BatchReport:
-    """How many documents came to what, how many of them were already done, and why the first ones failed."""
+    """The number of documents by status, of those resumed, and why the first failed ones failed."""
 
     counts: Counter[str] = field(default_factory=lambda: Counter(ok=0, empty=0, failed=0))
     resumed: int = 0
     failures: list[str] = field(default_factory=list)
-    of_helper: bool = False  # of a process whose documents another one reports
+    of_helper: bool = False  # rank 1 or higher: rank 0 reports all documents
 
     def add(self, record: SummaryRecord, resumed: bool = False) -> None:
         """Count a record."""
@@ -77,8 +77,8 @@ class BatchReport:
         if self.of_helper:
             return []
         if not self.counts.total():
-            return ["no documents in what was given"]
-        resumed = f" ({self.resumed} of them by an earlier, interrupted run)" if self.resumed else ""
+            return ["no documents found"]
+        resumed = f" ({self.resumed} of them in an earlier, interrupted run)" if self.resumed else ""
         counts = ", ".join(f"{self.counts[status]} {status}" for status in ("ok", "empty", "failed"))
         return [*self.failure_lines(), f"{counts}{resumed}"]
 
@@ -188,25 +188,26 @@ def _count(found: Inputs, options: BatchOptions) -> int | None:
 
 
 def _announce(found: Inputs, summarizer: Summarizer, options: BatchOptions, say: Callable[[str], None]) -> None:
-    """What is passed over, the model, and the memory that is needed."""
+    """Tell what is skipped, the model, and the estimated memory."""
     if found.skipped:
         names = ", ".join(path.name for path in found.skipped[:3]) + (" …" if len(found.skipped) > 3 else "")
-        say(f"passed over {len(found.skipped)} that are no documents: {names}")
+        say(f"skipped {len(found.skipped)} files that are not documents: {names}")
     say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
     if bytes_per_token := memory_per_token(summarizer.model, options.settings):
         of_batch = _size(bytes_per_token * options.settings.tokens_per_batch)
-        say(f"about {of_batch} of memory for a batch, {_size(bytes_per_token * 1000)} per 1,000 tokens of a document")
+        say(f"estimated memory: {of_batch} a batch, {_size(bytes_per_token * 1000)} per 1,000 tokens of a document")
 
 
 def _announcing_long_ones(
     documents: Iterable[InputDocument], model: Any, settings: SummarySettings, say: Callable[[str], None]
 ) -> Iterator[InputDocument]:
-    """The documents; of one longer than a batch it is said beforehand how much memory it will take."""
+    """The documents; tells the estimated memory of each that is longer than a batch."""
     bytes_per_token = memory_per_token(model, settings)
     for document in documents:
         tokens = min(len(document.text) // _CHARACTERS_PER_TOKEN, settings.max_source_tokens or math.inf)
         if bytes_per_token and tokens > settings.tokens_per_batch:
-            say(f"{clean_text(document.id)}: about {tokens:,} tokens, {_size(tokens * bytes_per_token)} of memory")
+            memory = _size(tokens * bytes_per_token)
+            say(f"{clean_text(document.id)}: about {tokens:,} tokens, estimated memory {memory}")
         yield document
 
 
@@ -231,7 +232,7 @@ def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
 
 
 def _made_with(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:
-    """What decides about a summary besides its document; an interrupted run goes on only with the same."""
+    """Everything but the document that a summary depends on; an interrupted run continues only if it is unchanged."""
     return {
         "version": __version__,
         "model": options.model,
@@ -242,7 +243,7 @@ def _made_with(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:
 
 
 def _model_content(name: str, summarizer: Summarizer) -> dict[str, str]:
-    """Hashes of the files in a model folder, or the commit of a hub model."""
+    """The hashes of the files of a model folder, or the commit of a hub model."""
     folder = Path(resolve_model(name))
     if not folder.is_dir():
         return {"commit": str(getattr(summarizer.model.config, "_commit_hash", None))}

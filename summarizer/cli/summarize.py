@@ -15,82 +15,114 @@ def summarize(
         list[str] | None,
         typer.Argument(
             metavar="INPUT",
-            help="Files, folders, globs: text, Markdown, HTML, PDF, Word, EPUB, JATS XML; - is plain text on stdin; "
-            ".jsonl, .csv and .parquet with a document a row; .gz of them.",
+            help="Files, folders (read recursively) and globs: text, Markdown, HTML, PDF, Word, EPUB and JATS XML; "
+            ".jsonl, .csv and .parquet with one document per row; .gz of all these. - reads plain text from stdin.",
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="A .jsonl, .csv or .parquet file, or a folder; or the terminal."),
+        typer.Option("-o", "--output", help="A .jsonl, .csv or .parquet file, or a folder. Defaults to the terminal."),
     ] = None,
     text_format: Annotated[
         Literal["txt", "md"],
-        typer.Option("--format", help="Of the files in a folder: text, or pages of Markdown."),
+        typer.Option("--format", help="Format of the files in an output folder: plain text or Markdown."),
     ] = "txt",
-    model: Annotated[str, typer.Option("-m", "--model", help="A model folder, a hub id, or default.")] = "default",
+    model: Annotated[
+        str, typer.Option("-m", "--model", help="A model folder, the hub id of any seq2seq model, or default.")
+    ] = "default",
     num_beams: Annotated[
-        int | None, typer.Option(min=1, help="Beams of the search; by default the model's own.")
+        int | None, typer.Option(min=1, help="Number of beams of beam search. Defaults to the model's own setting.")
     ] = None,
     max_summary_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Most tokens of a summary; by default the model's own.")
+        int | None, typer.Option(min=1, help="Maximum summary length, in tokens. Defaults to the model's own setting.")
     ] = None,
-    min_summary_tokens: Annotated[int | None, typer.Option(min=0, help="Fewest tokens; likewise.")] = None,
+    min_summary_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Minimum summary length, in tokens. Defaults to the model's own setting.")
+    ] = None,
     length: Annotated[
-        Literal["short", "medium", "long"] | None, typer.Option(help="About 64, 160 or 384 tokens at most.")
+        Literal["short", "medium", "long"] | None, typer.Option(help="Summary length: at most 64, 160 or 384 tokens.")
     ] = None,
     num_candidates: Annotated[
-        int, typer.Option(min=1, help="So many summaries of each document; needs as many beams, or --do-sample.")
+        int, typer.Option(min=1, help="Number of summaries per document. Needs at least as many beams, or --do-sample.")
     ] = 1,
-    length_penalty: Annotated[float | None, typer.Option(help="Of beam search; more means longer; likewise.")] = None,
+    length_penalty: Annotated[
+        float | None,
+        typer.Option(
+            help="Length penalty of beam search; higher values give longer summaries. Defaults to the model's own."
+        ),
+    ] = None,
     no_repeat_words: Annotated[
-        int | None, typer.Option(min=0, help="So many words in a row must not come again; 0 allows every repetition.")
+        int | None, typer.Option(min=0, help="Block repeated n-grams of N words; 0 turns it off.")
     ] = None,
     no_repeat_ngram_size: Annotated[
-        int | None, typer.Option(min=0, help="The same, counted in tokens, which may be parts of words.")
+        int | None,
+        typer.Option(min=0, help="Block repeated n-grams of N tokens, which may be parts of words; 0 turns it off."),
     ] = None,
     numbers_from_document: Annotated[
         bool | None,
         typer.Option(
             "--numbers-from-document/--any-numbers",
-            help="Only numbers that the document has; by itself for models such as the default one.",
+            help="Allow only numbers that occur in the document. On by default for models with number "
+            "placeholders, such as the default model.",
         ),
     ] = None,
     max_source_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Read no more of a document; by default all that the model can.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Truncate documents to N tokens. Defaults to the whole document, or as much as the model can read.",
+        ),
     ] = None,
     tokens_per_batch: Annotated[
-        int, typer.Option(min=1, help="Source tokens at a time; fewer take less memory.")
+        int, typer.Option(min=1, help="Maximum number of source tokens in a batch; lower it to use less memory.")
     ] = SummarySettings.tokens_per_batch,
     early_stopping: Annotated[
-        bool | None, typer.Option(help="End a beam search as soon as as many summaries as beams are complete.")
+        bool | None,
+        typer.Option(
+            help="Stop beam search when num_beams summaries are complete. Defaults to the model's own setting."
+        ),
     ] = None,
     do_sample: Annotated[
-        bool | None, typer.Option("--do-sample", help="Draw each token at random in place of searching.")
+        bool | None, typer.Option("--do-sample", help="Sample tokens at random instead of beam search.")
     ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Of --do-sample.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Of --do-sample.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of --do-sample.")] = SummarySettings.seed,
+    temperature: Annotated[float | None, typer.Option(help="Temperature of --do-sample.")] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(help="Sample from the most likely tokens of this total probability; needs --do-sample."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of --do-sample.")] = SummarySettings.seed,
     dtype: Annotated[
-        Literal["auto", "float32", "bfloat16", "float16"], typer.Option(help="auto: bfloat16 where that is fast.")
+        Literal["auto", "float32", "bfloat16", "float16"],
+        typer.Option(help="Precision of the model. auto is bfloat16 where it is fast, else float32."),
     ] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps …")] = "auto",
-    document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
-    files_from: Annotated[Path | None, typer.Option(help="A file that names more INPUTs, one a line.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps … auto prefers an accelerator.")] = "auto",
+    document_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of .jsonl, .csv and .parquet files with the document. Defaults to a usual name such as text."
+        ),
+    ] = None,
+    files_from: Annotated[Path | None, typer.Option(help="File with more INPUTs, one per line.")] = None,
     by_section: Annotated[
-        bool, typer.Option("--by-section", help="Also summarize each section or chapter, where the file marks them.")
+        bool, typer.Option("--by-section", help="Also summarize each section or chapter, if the file marks them.")
     ] = False,
-    max_document_mb: Annotated[int, typer.Option(min=1, help="Refuse larger files, packed or unpacked.")] = 256,
-    max_pages: Annotated[int, typer.Option(min=1, help="Refuse PDFs of more pages.")] = 5000,
+    max_document_mb: Annotated[
+        int, typer.Option(min=1, help="Maximum file size in MiB, packed and unpacked; larger files fail.")
+    ] = 256,
+    max_pages: Annotated[int, typer.Option(min=1, help="Maximum number of pages of a PDF; longer PDFs fail.")] = 5000,
     read_timeout: Annotated[
-        int, typer.Option(min=1, help="Seconds to read one PDF, Word, EPUB, HTML or XML file, or a row of Parquet.")
+        int,
+        typer.Option(
+            min=1, help="Maximum time to read one PDF, Word, EPUB, HTML or XML file or one Parquet row, in seconds."
+        ),
     ] = 120,
-    max_documents: Annotated[int | None, typer.Option(min=1, help="Take only the first so many.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but what failed.")] = False,
+    max_documents: Annotated[int | None, typer.Option(min=1, help="Summarize only the first N documents.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only failures.")] = False,
     json_progress: Annotated[
-        bool, typer.Option("--json-progress", help="Tell programs: a line of JSON for each event, on stderr.")
+        bool, typer.Option("--json-progress", help="Print progress as JSON lines on stderr, for programs.")
     ] = False,
 ) -> None:
-    """Summarize documents; the exit status is 1 if any failed, 2 if there was nothing to do."""
+    """Summarize documents. Exit status: 0; 1 if any document failed; 2 if the command cannot be run as given."""
     try:
         settings = SummarySettings(
             num_beams=num_beams,
@@ -122,7 +154,7 @@ def summarize(
         )
         named = [*(inputs or []), *(read_list(files_from) if files_from else [])]
         report = summarize_files(named, output, options)
-    except InputError as error:  # of single documents there is a record; this is about the call
+    except InputError as error:  # about the call; a document that fails has a record
         raise UsageError(str(error)) from error
     else:
         for line in [] if json_progress else report.failure_lines() if quiet else report.lines():

@@ -6,8 +6,17 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True)
+class ReadingLimits:
+    """Beyond these a file is refused."""
+
+    max_bytes: int = 256 * 2**20  # of a file, and again of its unpacked content
+    max_pages: int = 5_000  # of a PDF
+    max_seconds: int = 120  # of a document that needs a parser, or a row of Parquet; see batch.reader_process
+
+
+@dataclass(frozen=True)
 class Section:
-    """A section or chapter: clean text, its heading included, and the heading."""
+    """A section or chapter: its heading, and its clean text, which begins with the heading."""
 
     title: str | None
     text: str
@@ -22,20 +31,25 @@ class Document:
     abstract: str | None = None
     sections: tuple[Section, ...] = ()
 
+    @classmethod
+    def from_parts(cls, parts: Sequence[tuple[int, str]], title: str | None = None) -> "Document":
+        """A document of (level as a heading, 1 the highest, or 0; clean text) pairs.
 
-def title_of(parts: Sequence[tuple[int, str]]) -> str | None:
-    """The first heading of a text given as for `sections_under_headings`, if no other heading is of so high a level."""
+        Without a `title` the first heading is the title if no other heading has its level or a higher one.
+        """
+        text = "\n".join(text for _, text in parts if text)
+        return cls(text, title or _first_heading(parts), sections=_sections(parts))
+
+
+def _first_heading(parts: Sequence[tuple[int, str]]) -> str | None:
     headings = [(level, text) for level, text in parts if level and text]
     if not headings or any(level <= headings[0][0] for level, _ in headings[1:]):
         return None
     return headings[0][1].replace("\n", " ").strip("# ") or None
 
 
-def sections_under_headings(parts: Sequence[tuple[int, str]]) -> tuple[Section, ...]:
-    """Sections of a text given as clean parts, each with its level as a heading (1 the highest) or 0.
-
-    They begin at the headings of the highest level that comes more than once; what stands before is in none of them.
-    """
+def _sections(parts: Sequence[tuple[int, str]]) -> tuple[Section, ...]:
+    """Sections begin at the headings of the highest level that occurs more than once; text before is in none."""
     levels = [level for level, _ in parts]
     level = next((level for level in range(1, 10) if levels.count(level) > 1), None)
     starts = [number for number, each in enumerate(levels) if each == level]

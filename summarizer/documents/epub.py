@@ -1,12 +1,12 @@
-"""Books as EPUB: a ZIP archive of XHTML chapters, with a package file that tells their order."""
+"""EPUB books: a ZIP archive of XHTML chapters, with a package file that lists them in order."""
 
 import posixpath
 import zipfile
-from io import BytesIO
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from summarizer.documents.document import Document, Section
+from summarizer.documents.archive import open_archive
+from summarizer.documents.document import Document, ReadingLimits, Section
 from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
@@ -19,15 +19,10 @@ _LINES = frozenset({
 })  # fmt: skip
 
 
-def read_epub(content: bytes, max_bytes: int) -> Document:
-    """The chapters of a book in reading order, each a section. Raises InputError.
-
-    `max_bytes` bounds what is unpacked; a part never unpacks to more than the archive says of it.
-    """
+def read_epub(content: bytes, limits: ReadingLimits) -> Document:
+    """Read the chapters of a book in reading order, each a section. Raises InputError if broken, protected or large."""
     try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > max_bytes:
-                raise InputError(f"larger than one document may be ({max_bytes >> 20} MiB unpacked)")
+        with open_archive(content, limits) as archive:
             return _read(archive)
     except InputError:
         raise
@@ -44,7 +39,7 @@ def _read(archive: zipfile.ZipFile) -> Document:
     package = parse_xml(archive.read(package_path))
     chapters = _chapters(package, posixpath.dirname(package_path))
     if locked := _encrypted(archive).intersection(chapters):
-        raise InputError(f"protected against copying (DRM), such as {min(locked)}")
+        raise InputError(f"protected against copying (DRM): {min(locked)}")
     bodies = [_body(archive.read(path)) for path in chapters]
     texts = [(running_text(_heading(body), _LINES, ()), running_text(body, _LINES, _LEFT_OUT)) for body in bodies]
     sections = tuple(Section(heading.replace("\n", " ") or None, text) for heading, text in texts if text)
@@ -54,7 +49,7 @@ def _read(archive: zipfile.ZipFile) -> Document:
 
 
 def _chapters(package: Any, folder: str) -> list[str]:
-    """Names in the archive of what the spine lists, in its order; the table of contents is none of it."""
+    """Names of the chapters in the archive, in the order of the spine, without the table of contents."""
     manifest, spine = child_of(package, "manifest"), child_of(package, "spine")
     if manifest is None or spine is None:
         raise InputError("broken EPUB: its package has no manifest or no spine")
@@ -78,14 +73,14 @@ def _encrypted(archive: zipfile.ZipFile) -> set[str]:
 
 
 def _body(content: bytes) -> Any:
-    """The body of a chapter; one that is not well-formed is read as browsers would."""
+    """The body of a chapter; a chapter that is not well-formed is read as a browser would."""
     try:
         root = parse_xml(content)
     except InputError:
         etree = import_optional("lxml.etree", "documents", "reading this kind of file")
         try:
             root = etree.fromstring(content, etree.HTMLParser(no_network=True, huge_tree=False))
-        except (etree.XMLSyntaxError, ValueError):  # nothing in it
+        except (etree.XMLSyntaxError, ValueError):  # an empty file
             return None
     return None if root is None else child_of(root, "body")
 

@@ -1,29 +1,29 @@
-"""Web pages: the article, without what surrounds it."""
+"""Web pages: the article, without menus, footers and the like."""
 
 import logging
 import re
 
-from summarizer.documents.document import Document
+from summarizer.documents.document import Document, ReadingLimits
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text, decode_text
 
 
-def read_html(content: bytes) -> Document:
-    """Read a web page. Raises InputError for one nested deeper than the parser goes."""
+def read_html(content: bytes, limits: ReadingLimits) -> Document:
+    """Read a web page. Raises InputError if its tags are nested too deep for the parser."""
     trafilatura = import_optional("trafilatura", "documents", "reading this kind of file")
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # what goes wrong is said below, once
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # errors are reported below, once
     declared = re.search(rb"<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", content[:4096], re.I)
     page = decode_text(content, declared.group(1).decode("ascii") if declared else None)
     page = re.sub(r"^\s*<\?xml[^>]*\?>", "", page.replace("\x00", ""))
     tree = trafilatura.load_html(page)
-    if tree is None:  # a fragment, or nothing
+    if tree is None:  # a fragment, or empty
         page = f"<html><body>{page}</body></html>"
         tree = trafilatura.load_html(page)
-    if tree is not None and tree.xpath("boolean(//*[count(ancestor::*) >= 250])"):  # the parser leaves out the rest
-        raise InputError("HTML with tags nested more than 250 deep cannot be read")
+    if tree is not None and tree.xpath("boolean(//*[count(ancestor::*) >= 250])"):  # the parser drops what is deeper
+        raise InputError("HTML tags nested more than 250 deep cannot be read")
     title = clean_text(tree.findtext(".//title") or "") or None if tree is not None else None
     text = trafilatura.extract(page, include_comments=False, include_tables=False)
-    if not text:  # too short or too plain for telling the article from its surroundings
+    if not text:  # too short or too plain to find the article in it
         text = trafilatura.html2txt(page)
     return Document(clean_text(text or ""), title)

@@ -1,12 +1,12 @@
-"""Articles in JATS XML, as PubMed Central and publishers give them."""
+"""Articles in JATS XML, the format of PubMed Central and of many publishers."""
 
 from typing import Any
 
-from summarizer.documents.document import Document, Section
+from summarizer.documents.document import Document, ReadingLimits, Section
 from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
 from summarizer.errors import InputError
 
-# What stands among the paragraphs without being running text.
+# Elements among the paragraphs that are not running text.
 _LEFT_OUT = frozenset({
     "ref-list", "table-wrap", "table-wrap-group", "table", "fig", "fig-group", "graphic", "inline-graphic", "media",
     "supplementary-material", "disp-formula", "disp-formula-group", "tex-math", "fn", "fn-group", "object-id", "label",
@@ -16,17 +16,17 @@ _LINES = frozenset({
 })  # fmt: skip
 
 
-def read_jats(content: bytes) -> Document:
-    """Text, title, abstract and sections of one article; the text is the body, or the abstract where there is no body.
+def read_jats(content: bytes, limits: ReadingLimits) -> Document:
+    """Read one article. Its text is the body, or the abstract if there is no body.
 
-    Section titles and paragraphs stand on lines of their own; references, tables, figures and displayed formulas
-    are left out. Neither external entities nor the document's own are expanded. Raises InputError.
+    Each section title and each paragraph is a line. References, tables, figures and displayed formulas are left out.
+    No entities are expanded. Raises InputError for broken XML and for anything but one article.
     """
     root = parse_xml(content)
     articles = [element for element in root.iter() if name_of(element) == "article"]
     if len(articles) != 1:
         raise InputError(
-            "XML that is not JATS: no <article>" if not articles else f"{len(articles)} articles in one file"
+            f"{len(articles)} articles in one file; only one is read" if articles else "not JATS XML: no <article>"
         )
     article = articles[0]
     front = child_of(article, "front")

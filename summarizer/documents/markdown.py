@@ -3,11 +3,14 @@
 import itertools
 import re
 
+from summarizer.documents.document import Document, ReadingLimits
+from summarizer.documents.plain import read_plain
 
-def markdown_parts(text: str) -> list[tuple[int, str]]:
-    """The lines, each with its level as a heading or 0."""
-    lines = text.split("\n")
+
+def read_markdown(content: bytes, limits: ReadingLimits) -> Document:
+    """Read Markdown; its markup stays in the text. Raises InputError if it is not text."""
+    lines = read_plain(content, limits).text.split("\n")
     fences = itertools.accumulate(line.startswith(("```", "~~~")) for line in lines)  # odd within code
     marks = [re.match(r"#{1,6}(?=\s|$)", line) for line in lines]
     levels = [0 if fence % 2 or not mark else mark.end() for mark, fence in zip(marks, fences, strict=True)]
-    return list(zip(levels, lines, strict=True))
+    return Document.from_parts(list(zip(levels, lines, strict=True)))

@@ -1,4 +1,4 @@
-"""XML as trees without anything fetched or expanded, and the running text of an element."""
+"""XML: parsing that fetches and expands nothing, and the running text of an element."""
 
 import html
 from collections.abc import Collection, Iterator
@@ -10,7 +10,7 @@ from summarizer.text import clean_text
 
 
 def parse_xml(content: bytes) -> Any:
-    """The root of an XML document; neither external entities nor its own are expanded. Raises InputError."""
+    """The root of an XML document; no entities are expanded. Raises InputError."""
     etree = import_optional("lxml.etree", "documents", "reading this kind of file")
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, huge_tree=False
@@ -27,14 +27,14 @@ def name_of(element: Any) -> str:
 
 
 def child_of(element: Any, name: str) -> Any:
-    """The first child of that name, or None."""
+    """The first child with this name, or None."""
     return next((child for child in element if name_of(child) == name), None)
 
 
 def running_text(element: Any, lines: Collection[str], left_out: Collection[str]) -> str:
-    """Clean text below `element`: elements named in `lines` stand on lines of their own, those in `left_out` nowhere.
+    """The clean text of `element` (empty for None).
 
-    Empty for None.
+    Each element named in `lines` begins and ends a line. Elements named in `left_out` are dropped.
     """
     return "" if element is None else clean_text("".join(_pieces(element, lines, left_out)))
 
@@ -47,12 +47,12 @@ def _pieces(element: Any, lines: Collection[str], left_out: Collection[str]) -> 
         name = name_of(child)
         if name and name not in left_out:
             yield from _pieces(child, lines, left_out)
-        elif not name and hasattr(child, "name"):  # an entity such as &nbsp;, kept unexpanded by the parser
+        elif not name and hasattr(child, "name"):  # an entity such as &nbsp;, which the parser did not expand
             yield html.unescape(child.text) if html.unescape(child.text) != child.text else ""
         yield _inline(child.tail)
     yield separator
 
 
 def _inline(text: str | None) -> str:
-    """Text with its line breaks as spaces: in XML they are only how the file was laid out."""
+    """Text with spaces for line breaks, which mean nothing in XML."""
     return " ".join(text.split("\n")) if text else ""

@@ -1,76 +1,68 @@
-"""The text of a user's file: plain, Markdown, HTML, PDF, Word, EPUB or JATS XML."""
+"""The text of a user's file. A new format is a module with a reader, and a line in READERS."""
 
 import re
 import stat
 import zlib
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
-from summarizer.documents.document import Document, sections_under_headings, title_of
+from summarizer.documents.document import Document, ReadingLimits
+from summarizer.documents.epub import read_epub
 from summarizer.documents.html import read_html
-from summarizer.documents.markdown import markdown_parts
+from summarizer.documents.jats import read_jats
+from summarizer.documents.markdown import read_markdown
 from summarizer.documents.pdf import read_pdf
+from summarizer.documents.plain import read_plain
 from summarizer.documents.word import read_word
 from summarizer.errors import InputError
 from summarizer.files import open_bytes, suffix_of
-from summarizer.text import clean_text, decode_text
 
-_MARKDOWN_SUFFIXES = (".md", ".markdown")
-_TEXT_SUFFIXES = (".txt", ".text", *_MARKDOWN_SUFFIXES)
-_HTML_SUFFIXES = (".html", ".htm", ".xhtml")
-_XML_SUFFIXES = (".xml", ".nxml")
-_PACKED_SUFFIXES = (".pdf", ".docx", ".epub")
-PARSED_SUFFIXES = _HTML_SUFFIXES + _XML_SUFFIXES + _PACKED_SUFFIXES  # by libraries, which a file may bring down
-DOCUMENT_SUFFIXES = _TEXT_SUFFIXES + PARSED_SUFFIXES
+# Readers import their libraries only when they are called.
+READERS: dict[str, Callable[[bytes, ReadingLimits], Document]] = {
+    ".txt": read_plain,
+    ".text": read_plain,
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
+    ".xml": read_jats,
+    ".nxml": read_jats,
+    ".pdf": read_pdf,
+    ".docx": read_word,
+    ".epub": read_epub,
+}
+_SAFE_READERS = (read_plain, read_markdown)
 _SAVE_AS = {".doc": ".docx", ".docm": ".docx", ".rtf": ".docx", ".odt": ".docx", ".json": ".jsonl"}
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # which no text holds; logs hold \x1b
-
-
-@dataclass(frozen=True)
-class ReadingLimits:
-    """Above which a file is not one document, and not read."""
-
-    max_bytes: int = 256 * 2**20  # of a file, and again of what is packed in it
-    max_pages: int = 5_000  # of a PDF
-    max_seconds: int = 120  # of a document that needs a parser, or a row of Parquet; see batch.reader_process
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text; logs have \x1b
 
 
 def document_format(path: Path) -> str | None:
-    """The suffix among DOCUMENT_SUFFIXES that `path` has, also before .gz; None for all others."""
-    return suffix if (suffix := suffix_of(path)) in DOCUMENT_SUFFIXES else None
+    """The key of READERS for this file; None if there is none."""
+    return suffix if (suffix := suffix_of(path)) in READERS else None
+
+
+def needs_parser(path: Path) -> bool:
+    """Whether a library parses the file, which may crash or never end."""
+    suffix = document_format(path)
+    return suffix is not None and READERS[suffix] not in _SAFE_READERS
 
 
 def read_document(path: Path, limits: ReadingLimits | None = None) -> Document:
-    """Read one document by its suffix; a file of an unknown kind is read as text if it is text.
+    """Read one document by its suffix; a file of an unknown kind is read if it is text.
 
-    Raises InputError, without the path, when the file cannot be read, is broken or beyond the limits, or holds no text
-    by its nature.
+    Raises InputError, without the path, if the file cannot be read, is broken, beyond the limits or without text.
     """
     limits = limits or ReadingLimits()
     if better := _SAVE_AS.get(path.suffix.lower()):
-        raise InputError(f"{path.suffix} files are not read; save it as {better}")
-    suffix = document_format(path)
+        raise InputError(f"{path.suffix} files cannot be read; save it as {better}")
     content = _read_bytes(path, limits.max_bytes)
-    if suffix == ".pdf":
-        return read_pdf(content, limits.max_pages)
-    if suffix == ".docx":
-        return read_word(content, limits.max_bytes)
-    if suffix == ".epub":
-        from summarizer.documents.epub import read_epub
-
-        return read_epub(content, limits.max_bytes)
-    if suffix in _XML_SUFFIXES:
-        from summarizer.documents.jats import read_jats
-
-        return read_jats(content)
-    if suffix in _HTML_SUFFIXES:
-        return read_html(content)
-    marked = content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
-    if content.startswith(b"%PDF-") or (suffix is None and not marked and _CONTROLS.search(content)):
-        raise InputError(f"not text; what can be read are {' '.join(DOCUMENT_SUFFIXES)}, by these names")
-    text = clean_text(decode_text(content))
-    parts = markdown_parts(text) if suffix in _MARKDOWN_SUFFIXES else []
-    return Document(text, title_of(parts), sections=sections_under_headings(parts))
+    suffix = document_format(path)
+    if suffix is None:
+        marked = content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
+        if content.startswith(b"%PDF-") or (not marked and _CONTROLS.search(content)):
+            raise InputError(f"not text; files of other formats must end in {' '.join(READERS)}")
+    return READERS[suffix or ".txt"](content, limits)
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
@@ -83,5 +75,5 @@ def _read_bytes(path: Path, max_bytes: int) -> bytes:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(content) > max_bytes:
-        raise InputError(f"larger than one document may be ({max_bytes >> 20} MiB)")
+        raise InputError(f"larger than --max-document-mb allows ({max_bytes >> 20} MiB)")
     return content

@@ -137,7 +137,7 @@ def test_what_takes_too_long_fails_and_the_others_are_read(folder):
     os.mkfifo("never.xml")
     options = ReadingOptions(limits=ReadingLimits(max_seconds=2))
     found = list(read_inputs(find_inputs(["in", "never.xml", "in/c.docx"], None), options))
-    late = "not read within 2 s"
+    late = "not read within 2 s (--read-timeout)"
     assert [(d.id, d.error) for d in found] == [
         ("a.html", None),
         ("b.pdf", late),

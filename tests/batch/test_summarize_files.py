@@ -211,7 +211,7 @@ def test_the_command_line_ends_with_0_1_or_2(papers, model_folder, capsys):
     assert run("papers", "--dtype", "float12") == 2
 
 
-def test_quiet_says_only_what_failed(papers, model_folder, capsys):
+def test_quiet_prints_only_failures(papers, model_folder, capsys):
     assert run("papers", "-o", "out.jsonl", "-m", model_folder, "--quiet") == 1
     errors = capsys.readouterr().err.splitlines()
     assert [line.partition(": ")[0] for line in errors] == ["failed"]
@@ -243,7 +243,7 @@ def test_special_tokens_written_in_a_document_do_not_end_it(papers, options, doc
     assert literal["source_tokens"] > plain["source_tokens"] + 2
 
 
-def test_a_model_that_is_no_summarizer_or_has_no_safetensors_is_refused(tmp_path, tokenizer, bart):
+def test_a_model_without_weights_or_safetensors_is_refused(tmp_path, tokenizer, bart):
     bart.config.save_pretrained(tmp_path / "empty")
     with pytest.raises(InputError, match="cannot be loaded"):
         Summarizer.from_pretrained(str(tmp_path / "empty"))
@@ -292,7 +292,7 @@ def test_a_document_that_the_tokenizer_cannot_take_fails_alone(papers, options, 
 
 def test_a_file_without_rows_holds_no_documents(papers, options):
     Path("header.csv").write_text("id,text\n")
-    assert summarize_files(["header.csv"], "out.jsonl", options).lines() == ["no documents in what was given"]
+    assert summarize_files(["header.csv"], "out.jsonl", options).lines() == ["no documents found"]
 
 
 @pytest.mark.parametrize(
@@ -341,12 +341,12 @@ def test_python_gets_what_files_get_and_errors_for_what_is_no_text(papers, optio
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("name", ["temperature", "top_p", "length_penalty"])
-def test_numbers_that_are_none_are_refused(name, value):
+def test_options_that_are_not_finite_are_refused(name, value):
     with pytest.raises(InputError, match=f"{name} must be a finite number"):
         SummarySettings(**{name: value})
 
 
-def test_programs_are_told_in_json(papers, model_folder, capsys):
+def test_json_progress_is_for_programs(papers, model_folder, capsys):
     assert run("papers", "-o", "out.jsonl", "-m", model_folder, "--json-progress", "--dtype", "float32") == 1
     events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert {event["event"] for event in events} == {"message", "progress", "end"}
@@ -358,7 +358,7 @@ def test_programs_are_told_in_json(papers, model_folder, capsys):
     assert "broken.pdf" in end["failures"][0]
 
 
-def test_the_memory_of_a_linear_model_is_known_beforehand(tiny_model, bart):
+def test_the_memory_of_a_linear_model_is_estimated(tiny_model, bart):
     settings = SummarySettings(num_beams=2)
     assert memory_per_token(bart, settings) is None
     config = tiny_model.config
@@ -376,7 +376,7 @@ def test_sections_are_summarized_beside_their_document(papers, options):
     assert names == ["book.md.txt", "book.md/1.txt", "book.md/2.txt"]
 
 
-def test_of_long_documents_the_memory_is_said_before_they_are_read(tiny_model):
+def test_the_memory_of_long_documents_is_estimated_before_they_are_summarized(tiny_model):
     documents = [InputDocument("short", "p", "word " * 10), InputDocument("long", "p", "word " * 4000)]
     said = []
     settings = SummarySettings(tokens_per_batch=1000)
