@@ -46,8 +46,7 @@ class ExpandedSummarizer(FastformerSummarizerForConditionalGeneration):
 
     def _expand_inputs_for_generation(self, **kwargs: Any) -> tuple[Tensor | None, dict[str, Any]]:  # pyright: ignore (by keyword only)
         input_ids, kwargs = GenerationMixin._expand_inputs_for_generation(self, **kwargs)  # pyright: ignore (the same)
-        document = self.model.read_document(kwargs["encoder_outputs"], kwargs.get("attention_mask"))
-        self._copy_source(document)
+        document = self.read_document(kwargs["encoder_outputs"], kwargs.get("attention_mask"))
         return input_ids, {**kwargs, "encoder_outputs": document}
 
 

@@ -4,7 +4,7 @@ Shapes: B documents, R = B × beams target rows, N source tokens, T target token
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -26,16 +26,22 @@ IGNORED = -100  # the label of padding
 
 
 @dataclass
-class DocumentOutput(BaseModelOutput):
-    """All that the decoder needs of a document, computed once and shared by its beams and samples.
-
-    last_hidden_state [B, N, d]; source_ids and source_mask [B, N]; for each decoder layer the keys and values of its
-    cross-attention; and what to copy from. The last two are filled in by `read_document`.
-    """
+class EncoderOutput(BaseModelOutput):
+    """What the encoder returns: hidden states [B, N, d], and the ids (where they were given) and mask [B, N]."""
 
     source_ids: Tensor | None = None
     source_mask: Tensor | None = None
-    cross_attention: list[CrossAttentionCache] | None = None
+
+
+@dataclass
+class DocumentOutput(EncoderOutput):
+    """All that the decoder needs of a document, computed once and shared by its beams and samples.
+
+    Beside the encoder's output these are keys and values for the cross-attention of each decoder layer, and what to
+    copy from, where the model copies. `read_document` makes it; it is never changed afterwards.
+    """
+
+    cross_attention: list[CrossAttentionCache] | None = None  # ModelOutput wants None for a default
     copy_source: CopySource | None = None
 
     def select(self, documents: Tensor) -> "DocumentOutput":
@@ -116,7 +122,7 @@ class SummarizerEncoder(_WithEmbedding):
         inputs_embeds: Tensor | None = None,
         output_hidden_states: bool | None = None,
         **kwargs: Any,
-    ) -> DocumentOutput:
+    ) -> EncoderOutput:
         """input_ids [B, N] (or inputs_embeds [B, N, d]), attention_mask [B, N] → hidden states and ids."""
         if inputs_embeds is None:
             if input_ids is None:
@@ -127,7 +133,7 @@ class SummarizerEncoder(_WithEmbedding):
         mask = attention_mask.bool()
         collected: list[Tensor] | None = [] if output_hidden_states else None
         hidden_states = self.stack(inputs_embeds, mask, collected)
-        return DocumentOutput(
+        return EncoderOutput(
             last_hidden_state=hidden_states,
             hidden_states=None if collected is None else (*collected, hidden_states),
             source_ids=input_ids,
@@ -184,21 +190,35 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         """Replace the embedding that encoder and decoder share."""
         self.shared = self.encoder.embed_tokens = self.decoder.embed_tokens = value
 
-    def read_document(self, encoder_outputs: Any, attention_mask: Tensor | None) -> DocumentOutput:
-        """Complete an encoder's output with each layer's keys and values. Any BaseModelOutput or tuple will do."""
-        if isinstance(encoder_outputs, DocumentOutput) and encoder_outputs.cross_attention is not None:
+    def read_document(
+        self, encoder_outputs: Any, attention_mask: Tensor | None = None, input_ids: Tensor | None = None
+    ) -> DocumentOutput:
+        """Add each decoder layer's keys and values to the encoder's output: ours, any BaseModelOutput, or a tuple.
+
+        attention_mask and input_ids [B, N] are used where that output does not hold them. A DocumentOutput is returned
+        as it is.
+        """
+        if isinstance(encoder_outputs, DocumentOutput):
             return encoder_outputs
         hidden_states = encoder_outputs[0]
-        mask = getattr(encoder_outputs, "source_mask", None)
+        ids, mask = (getattr(encoder_outputs, name, None) for name in ("source_ids", "source_mask"))
         if mask is None:
             mask = hidden_states.new_ones(hidden_states.shape[:2]) if attention_mask is None else attention_mask
         return DocumentOutput(
             last_hidden_state=hidden_states,
             hidden_states=getattr(encoder_outputs, "hidden_states", None),
-            source_ids=getattr(encoder_outputs, "source_ids", None),
+            source_ids=input_ids if ids is None else ids,
             source_mask=mask.bool(),
             cross_attention=self.decoder.stack.read(hidden_states),
         )
+
+    def cache_to_use(self, cache: EncoderDecoderCache | None, use_cache: bool | None) -> EncoderDecoderCache | None:
+        """The given cache, or a new one, where `use_cache` (by default the configuration's, in evaluation) asks so."""
+        if use_cache is None:
+            use_cache = self.config.use_cache and not self.training
+        if not use_cache:
+            return None
+        return EncoderDecoderCache(DynamicCache(), DynamicCache()) if cache is None else cache
 
     @deprecate_kwarg("past_key_values", "6.0.0", new_name="cache")
     def forward(
@@ -217,10 +237,11 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         **kwargs: Any,
     ) -> Seq2SeqModelOutput | tuple:
         """Hidden states [R, T, d] of the decoder, as transformers' encoder-decoder models return them."""
-        document, hidden_states, cache = self.run(
-            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, cache,
-            inputs_embeds, decoder_inputs_embeds, use_cache, output_hidden_states,
-        )  # fmt: skip
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds, output_hidden_states)
+        document = self.read_document(encoder_outputs, attention_mask, input_ids)
+        cache = self.cache_to_use(cache, use_cache)
+        hidden_states = self.decoder(decoder_input_ids, document, decoder_attention_mask, decoder_inputs_embeds, cache)
         output = Seq2SeqModelOutput(
             last_hidden_state=hidden_states,
             cache=cache,
@@ -228,43 +249,6 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
             encoder_hidden_states=document.hidden_states,
         )
         return output.to_tuple() if return_dict is False else output
-
-    def run(
-        self,
-        input_ids: Tensor | None,
-        attention_mask: Tensor | None,
-        decoder_input_ids: Tensor | None,
-        decoder_attention_mask: Tensor | None,
-        encoder_outputs: Any,
-        cache: EncoderDecoderCache | None,
-        inputs_embeds: Tensor | None,
-        decoder_inputs_embeds: Tensor | None,
-        use_cache: bool | None,
-        output_hidden_states: bool | None,
-    ) -> tuple[DocumentOutput, Tensor, EncoderDecoderCache | None]:
-        """The read document, the decoder's hidden states [R, T, d], and the cache."""
-        if encoder_outputs is None:
-            encoder_outputs = self.encoder(
-                input_ids,
-                attention_mask,
-                inputs_embeds=inputs_embeds,
-                output_hidden_states=output_hidden_states,
-            )
-        document = self.read_document(encoder_outputs, attention_mask)
-        if document.source_ids is None:
-            document.source_ids = input_ids
-        if use_cache is None:
-            use_cache = self.config.use_cache and not self.training
-        if use_cache and cache is None:
-            cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-        hidden_states = self.decoder(
-            decoder_input_ids,
-            document,
-            decoder_attention_mask,
-            decoder_inputs_embeds,
-            cache if use_cache else None,
-        )
-        return document, hidden_states, cache if use_cache else None
 
 
 class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, GenerationMixin):
@@ -320,21 +304,23 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             use_cache = False
             if decoder_input_ids is None and decoder_inputs_embeds is None:
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
-        document, hidden_states, cache = self.model.run(
-            input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoder_outputs, cache,
-            inputs_embeds, decoder_inputs_embeds, use_cache, output_hidden_states,
-        )  # fmt: skip
-        source = self._copy_source(document)
+        if encoder_outputs is None:
+            encoder_outputs = self.model.encoder(input_ids, attention_mask, inputs_embeds, output_hidden_states)
+        document = self.read_document(encoder_outputs, attention_mask, input_ids)
+        cache = self.model.cache_to_use(cache, use_cache)
+        hidden_states = self.model.decoder(
+            decoder_input_ids, document, decoder_attention_mask, decoder_inputs_embeds, cache
+        )
         loss = logits = None
         if labels is not None:
-            loss = self._loss_sum(hidden_states, source, labels, label_smoothing)
+            loss = self._loss_sum(hidden_states, document.copy_source, labels, label_smoothing)
             if num_items_in_batch is None:
                 num_items_in_batch = (labels != IGNORED).sum().clamp(min=1)  # a batch without targets: 0, not NaN
             loss = loss / num_items_in_batch
         if return_logits is None:
             return_logits = labels is None or not self.training
         if return_logits:
-            logits = self._logits(hidden_states, source)
+            logits = self._logits(hidden_states, document.copy_source)
         output = Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
@@ -349,24 +335,22 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
 
         input_ids and attention_mask [B, N], decoder_input_ids [B, T]. Raises ValueError for a model without copying.
         """
-        document, hidden_states, _ = self.model.run(
-            input_ids, attention_mask, decoder_input_ids, None, None, None, None, None, use_cache=False,
-            output_hidden_states=False,
-        )  # fmt: skip
-        source = self._copy_source(document)
-        if self.copying is None or source is None:
+        document = self.read_document(self.model.encoder(input_ids, attention_mask))
+        if self.copying is None or document.copy_source is None:
             raise ValueError("this model has no copy mechanism")
-        return self.copying.scores(hidden_states, source)
+        return self.copying.scores(self.model.decoder(decoder_input_ids, document), document.copy_source)
 
-    def _copy_source(self, document: DocumentOutput) -> CopySource | None:
-        if self.copying is None:
-            return None
-        if document.copy_source is None:
-            hidden_states, ids, mask = document.last_hidden_state, document.source_ids, document.source_mask
-            if hidden_states is None or ids is None or mask is None:
-                raise ValueError("copying needs the source's input_ids; hidden states alone are not enough")
-            document.copy_source = self.copying.read(hidden_states, ids, mask)
-        return document.copy_source
+    def read_document(
+        self, encoder_outputs: Any, attention_mask: Tensor | None = None, input_ids: Tensor | None = None
+    ) -> DocumentOutput:
+        """The same as the inner model's `read_document`, with what to copy from where this model copies."""
+        document = self.model.read_document(encoder_outputs, attention_mask, input_ids)
+        if self.copying is None or document.copy_source is not None:
+            return document
+        hidden_states, ids, mask = document.last_hidden_state, document.source_ids, document.source_mask
+        if hidden_states is None or ids is None or mask is None:
+            raise ValueError("copying needs the source's input_ids; hidden states alone are not enough")
+        return replace(document, copy_source=self.copying.read(hidden_states, ids, mask))
 
     def _logits(self, hidden_states: Tensor, source: CopySource | None) -> Tensor:
         logits = self.lm_head(hidden_states)
@@ -400,8 +384,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         """Repeat the target rows for beams or samples, never the document: they all read the one copy of it."""
         encoder_outputs = model_kwargs.pop("encoder_outputs")
         attention_mask = model_kwargs.pop("attention_mask", None)
-        document = self.model.read_document(encoder_outputs, attention_mask)
-        self._copy_source(document)
+        document = self.read_document(encoder_outputs, attention_mask)
         input_ids, model_kwargs = super()._expand_inputs_for_generation(  # pyright: ignore (its ids may be None)
             expand_size=expand_size, is_encoder_decoder=False, input_ids=input_ids, **model_kwargs
         )
