@@ -129,11 +129,9 @@ class _GlobalVectors:
         given = {key: self._mean(seen) if vectors == "mean" else seen[-1] for key, seen in self._seen.items()}
         calls: Counter[tuple[int, int]] = Counter()
 
-        def pool(layer: Fastformer, number: int, *arguments: Any) -> Tensor:
-            place = number, arguments[-1]
+        def exchange(place: tuple[int, int], _module: Any, _inputs: Any, own: Tensor) -> Tensor:
             key = *place, calls[place] % self._uses
             calls[place] += 1
-            own = Fastformer._pool(layer, *arguments)
             if vectors == "own":
                 self._seen.setdefault(key, []).append(own)
                 return own
@@ -142,13 +140,16 @@ class _GlobalVectors:
                 given[key] = own  # for the next document
             return exchanged
 
-        for number, layer in enumerate(self._layers):
-            vars(layer)["_pool"] = partial(pool, layer, number)  # before the class's own
+        hooks = [
+            stage.register_forward_hook(partial(exchange, (number, index)))
+            for number, layer in enumerate(self._layers)
+            for index, stage in enumerate(layer.global_vectors)
+        ]
         try:
             yield
         finally:
-            for layer in self._layers:
-                del vars(layer)["_pool"]
+            for hook in hooks:
+                hook.remove()
 
     @staticmethod
     def _mean(seen: list[Tensor]) -> Tensor:

@@ -133,6 +133,8 @@ class Fastformer(nn.Module):
         self.score_vectors = ScoreVectors()
         if not self.mean_pooling:
             self.score_vectors.extend(torch.empty(num_heads, score_inputs) for _ in range(num_stages))
+        # Each stage's global vector passes through one of these: a place for forward hooks that measure or replace it.
+        self.global_vectors = nn.ModuleList(nn.Identity() for _ in range(num_stages))
         self.combine = nn.ModuleList()  # concat: U_k x + U_g g + c, one for each meeting of a global with the tokens
         if interaction == "concat":
             self.combine.extend(Linear(2 * d_model, d_model) for _ in range(num_stages))
@@ -185,7 +187,7 @@ class Fastformer(nn.Module):
             pooled = AttentionPooling.apply(hidden_states, score_map, mask)  # [B, h, d]
         weight = stage.weight.view(self.num_heads, self.head_size, d_model)
         heads = torch.einsum("bhd,hed->bhe", pooled, weight)  # W x̄ by head: the weights sum to 1
-        return stage.modulate(heads.reshape(batch_size, d_model) + stage.bias)
+        return self.global_vectors[index](stage.modulate(heads.reshape(batch_size, d_model) + stage.bias))
 
     def _score_map(self, stage: Stage, index: int) -> Tensor:
         """The matrix [B, h, d] (or [h, d]) that takes a token to its h scores; constants drop out of the softmax."""
