@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import summarizer
 from tests.tiny import padded_batch, padded_labels
 
 
@@ -54,3 +55,9 @@ def test_the_public_names_are_there():
 
 def test_the_tiny_model_runs(tiny_model):
     assert tiny_model(**padded_batch([5]), labels=padded_labels([3])).loss.isfinite()
+
+
+def test_the_import_path_of_the_first_readme_still_works():
+    from summarizer.inference.summarizer import Summarizer
+
+    assert Summarizer is summarizer.Summarizer

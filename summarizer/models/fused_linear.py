@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+PRIVATE_OPERATORS = ("_linear_pointwise", "_is_mkldnn_bf16_supported")  # of torch.ops.mkldnn; without them: F.linear
+
 
 class Linear(nn.Linear):
     """torch's linear layer, with the same weights, names and results, faster in bfloat16 on a CPU without gradients."""
@@ -45,4 +47,4 @@ def _is_fused(x: Tensor, weight: Tensor) -> bool:
 def _has_fused_product() -> bool:
     """Whether this build of torch has the operator, and this processor bfloat16 products."""
     operators = torch.ops.mkldnn
-    return hasattr(operators, "_linear_pointwise") and bool(operators._is_mkldnn_bf16_supported())
+    return all(hasattr(operators, name) for name in PRIVATE_OPERATORS) and bool(operators._is_mkldnn_bf16_supported())

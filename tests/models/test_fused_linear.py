@@ -26,6 +26,12 @@ def plain(monkeypatch):
     monkeypatch.setattr(module, "_has_fused_product", lambda: False)
 
 
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
+@pytest.mark.parametrize("name", module.PRIVATE_OPERATORS)
+def test_torch_still_has_the_private_operators_of_the_fused_product(name):
+    assert hasattr(torch.ops.mkldnn, name), f"torch.ops.mkldnn.{name} is gone: bfloat16 on a CPU is slower without it"
+
+
 @pytest.mark.parametrize("shape", [(48,), (1, 48), (5, 48), (2, 33, 48), (0, 48), (2, 0, 48)])
 @pytest.mark.parametrize("has_bias", [True, False])
 @pytest.mark.parametrize("activation", ["none", "gelu"])
