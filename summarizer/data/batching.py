@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-IGNORED = -100
+from summarizer.padding import IGNORED, pad, pad_with_mask
+
 BUCKET_BATCHES = 50  # documents of about this many micro-batches are sorted by length together
 
 
@@ -101,10 +102,6 @@ def load_shares(
 ) -> Iterator[list[list[dict[str, Any]]]]:
     """One process's micro-batches of each step from `first_step` on, as lists of rows, loaded by `num_workers`."""
     shares = (share_of(step, process, num_processes) for step in plan.steps(first_step))
-    if num_workers == 0:
-        for share in shares:
-            yield [[rows[index] for index in batch] for batch in share]
-        return
     sizes: list[int] = []
 
     def flat() -> Iterator[list[int]]:
@@ -129,19 +126,11 @@ def load_shares(
 def collate(rows: list[dict[str, Any]], pad_token_id: int) -> dict[str, Tensor]:
     """Pad rows on the right: input_ids and attention_mask [B, N], labels [B, T] with −100 for padding."""
     return {
-        "input_ids": _pad([row["input_ids"] for row in rows], pad_token_id),
-        "attention_mask": _pad([[1] * len(row["input_ids"]) for row in rows], 0),
-        "labels": _pad([row["labels"] for row in rows], IGNORED),
+        **pad_with_mask([row["input_ids"] for row in rows], pad_token_id),
+        "labels": pad([row["labels"] for row in rows], IGNORED),
     }
 
 
 def num_labels_in(batch: dict[str, Tensor]) -> int:
     """The number of real labels (target tokens) in a micro-batch."""
     return int((batch["labels"] != IGNORED).sum())
-
-
-def _pad(sequences: list[list[int]], value: int) -> Tensor:
-    padded = np.full((len(sequences), max(map(len, sequences))), value, dtype=np.int64)
-    for row, sequence in zip(padded, sequences, strict=True):
-        row[: len(sequence)] = sequence
-    return torch.from_numpy(padded)

@@ -58,7 +58,7 @@ class ReadReport:
 
 
 @dataclass(frozen=True)
-class PairSource:
+class DataSplit:
     """Where a split's pairs come from: local files, or a hub data set and its split."""
 
     split: str
@@ -73,7 +73,7 @@ class PairSource:
         return [self.hub_id, str(self.hub_name), self.split, _load_hub_split(self)._fingerprint]
 
 
-def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> PairSource:
+def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> DataSplit:
     """Resolve `entries` (files, globs, or folders of files; or one hub id) for a split.
 
     In a folder the files whose names begin with the split's (train*, validation* or val*, test*) are taken. Raises
@@ -96,16 +96,14 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> P
         else:
             found = sorted(filter(Path.is_file, map(Path, glob.glob(entry, recursive=True))))  # noqa: PTH207 (absolute ones too)
         if not found and len(entries) == 1 and re.fullmatch(r"[\w.-]+/[\w.-]+", entry) and row_format(path) is None:
-            return PairSource(split, hub_id=entry, hub_name=hub_name)
+            return DataSplit(split, hub_id=entry, hub_name=hub_name)
         if not found:
             raise InputError(f"data.{split}: '{entry}' matches no file ({', '.join(ROW_SUFFIXES)}) and is no hub id")
         files += found
-    return PairSource(split, files=tuple(files))
+    return DataSplit(split, files=tuple(files))
 
 
-def read_pairs(
-    source: PairSource, config: DataConfig, report: ReadReport, target: Target = "summary"
-) -> Iterator[Pair]:
+def read_pairs(source: DataSplit, config: DataConfig, report: ReadReport, target: Target = "summary") -> Iterator[Pair]:
     """Stream the pairs of a source; rows that cannot be used are counted in `report`, never silently gone.
 
     Raises InputError when a column is missing, naming those that are there.
@@ -145,7 +143,7 @@ def _split_files(folder: Path, split: str) -> list[Path]:
     return [path for path in found if path.name.startswith(_prefixes(split))]
 
 
-def _rows(source: PairSource) -> Iterator[Row]:
+def _rows(source: DataSplit) -> Iterator[Row]:
     if source.hub_id is not None:
         for number, columns in enumerate(_load_hub_split(source), start=1):
             yield Row(f"{source.hub_id}:{source.split}:{number}", dict(columns))
@@ -153,7 +151,7 @@ def _rows(source: PairSource) -> Iterator[Row]:
         yield from read_rows(path)
 
 
-def _load_hub_split(source: PairSource) -> Any:
+def _load_hub_split(source: DataSplit) -> Any:
     """The split of a hub data set; code in the repository is never run."""
     import datasets
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from summarizer.config import DataConfig
-from summarizer.data.pairs import Pair, PairSource, ReadReport, Target, find_pairs, read_pairs
+from summarizer.data.pairs import DataSplit, Pair, ReadReport, Target, find_pairs, read_pairs
 from summarizer.data.source_tokens import Source, SourceEncoder
 from summarizer.errors import InputError
 from summarizer.files import write_json, write_whole
@@ -95,7 +95,7 @@ def prepare(
     return PreparedData(rows, table["source_length"].to_pylist(), table["target_length"].to_pylist(), report)
 
 
-def _cache_key(source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None, target: Target) -> str:
+def _cache_key(source: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target) -> str:
     settings = asdict(config)
     relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens", "sentence_per_line")
     if target == "label":
@@ -121,7 +121,7 @@ def _tokenizer_fingerprint(tokenizer: Any) -> str:
 
 
 def _write_arrow(
-    arrow: Path, source: PairSource, config: DataConfig, tokenizer: Any, limit: int | None, target: Target
+    arrow: Path, source: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target
 ) -> dict[str, Any]:
     """Tokenise into the Arrow file; returns the account of what was taken, dropped and truncated."""
     import pyarrow as pa

@@ -7,7 +7,7 @@ from summarizer.evaluation.baselines import document_sentences, lead, oracle, ra
 from summarizer.evaluation.examples import Example
 from summarizer.evaluation.lexrank import lexrank
 from summarizer.evaluation.rouge import RougeSettings, Scores, score_references
-from summarizer.evaluation.text_measures import Source, TextMeasures, measure_text
+from summarizer.evaluation.text_measures import IndexedDocument, TextMeasures, measure_text
 from summarizer.text import split_sentences
 
 MODEL = ""  # among the systems of an example, the predictions
@@ -45,11 +45,11 @@ def score_example(example: Example, settings: RougeSettings, baselines: Baseline
         chosen = choose_sentences(example, settings, baselines)
         summaries |= chosen
         texts |= {name: "\n".join(sentences) for name, sentences in chosen.items()}
-    source = None if example.document is None else Source(example.document)
+    document = None if example.document is None else IndexedDocument(example.document)
     return Result(
         example,
         {name: score_references(summary, example.references, settings) for name, summary in summaries.items()},
-        {name: measure_text(text, example.reference, source) for name, text in texts.items()},
+        {name: measure_text(text, example.reference, document) for name, text in texts.items()},
         texts,
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from summarizer.evaluation.copied_spans import CopyFinder
 from summarizer.evaluation.rouge import count_ngrams
 from summarizer.evaluation.rouge_tokens import make_tokenizer
 from summarizer.text import ends_sentence, split_sentences
@@ -38,8 +39,8 @@ class TextMeasures:
 MEASURE_NAMES = tuple(TextMeasures.__dataclass_fields__)
 
 
-class Source:
-    """A document, read once for all the summaries that are measured against it."""
+class IndexedDocument:
+    """A document, indexed once for all the summaries that are measured against it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -47,12 +48,9 @@ class Source:
         self.tokens = make_tokenizer(*_TOKENIZER).tokenize(text)
 
     @cached_property
-    def positions(self) -> dict[str, list[int]]:
-        """Where each token stands."""
-        positions: dict[str, list[int]] = {}
-        for position, token in enumerate(self.tokens):
-            positions.setdefault(token, []).append(position)
-        return positions
+    def copies(self) -> CopyFinder:
+        """What summaries copy of it."""
+        return CopyFinder(self.tokens)
 
     @cached_property
     def ngrams(self) -> list[set[tuple[str, ...]]]:
@@ -61,8 +59,8 @@ class Source:
 
     @cached_property
     def numbers(self) -> set[str]:
-        """All numbers, as `find_numbers` writes them."""
-        return set(find_numbers(self.text))
+        """All numbers, as `numbers_in` writes them."""
+        return set(numbers_in(self.text))
 
     @cached_property
     def words(self) -> set[str]:
@@ -70,11 +68,11 @@ class Source:
         return {word.lower() for word in _WORD.findall(self.text)}
 
 
-def measure_text(summary: str, reference: str, document: str | Source | None = None) -> TextMeasures:
+def measure_text(summary: str, reference: str, document: str | IndexedDocument | None = None) -> TextMeasures:
     """Measure one summary."""
-    source = Source(document) if isinstance(document, str) else document
+    indexed = IndexedDocument(document) if isinstance(document, str) else document
     words = len(summary.split())
-    lengths = (words, len(reference.split()), source.num_words if source else None)
+    lengths = (words, len(reference.split()), indexed.num_words if indexed else None)
     tokens = make_tokenizer(*_TOKENIZER).tokenize(summary)
     if not tokens:
         return TextMeasures(*lengths)
@@ -84,51 +82,32 @@ def measure_text(summary: str, reference: str, document: str | Source | None = N
         _repeated([" ".join(sentence.lower().split()) for sentence in sentences]),
         float(not ends_sentence(summary)),
     )
-    if source is None:
+    if indexed is None:
         return TextMeasures(*lengths, *own)
-    spans = copied_spans(tokens, source)
-    copied = [length for _, length in spans]
-    names = set(find_names(sentences))
-    numbers = set(find_numbers(summary))
+    copied = [span.length for span in indexed.copies.find(tokens)]
+    names = set(names_in(sentences))
+    numbers = set(numbers_in(summary))
     return TextMeasures(
         *lengths,
         *own,
-        source.num_words / words,
-        _novel(tokens, 1, source),
-        _novel(tokens, 2, source),
-        _novel(tokens, 3, source),
+        indexed.num_words / words,
+        _novel(tokens, 1, indexed),
+        _novel(tokens, 2, indexed),
+        _novel(tokens, 3, indexed),
         sum(copied) / len(tokens),
         sum(length**2 for length in copied) / len(tokens),
         max(copied, default=0),
-        _share_missing(numbers, source.numbers),
-        _share_missing(names, source.words),
+        _share_missing(numbers, indexed.numbers),
+        _share_missing(names, indexed.words),
     )
 
 
-def copied_spans(tokens: Sequence[str], source: Source) -> list[tuple[int, int]]:
-    """The (start, length) of the spans of `tokens` that stand in the source, each as long as can be, left to right.
-
-    These are the extractive fragments of Grusky et al. (2018); a single shared word is one too.
-    """
-    spans = []
-    start = 0
-    while start < len(tokens):
-        longest = 0
-        for position in source.positions.get(tokens[start], ()):
-            length = _shared_length(tokens, start, source.tokens, position)
-            longest = max(longest, length)
-        if longest:
-            spans.append((start, longest))
-        start += max(longest, 1)
-    return spans
-
-
-def find_numbers(text: str) -> list[str]:
+def numbers_in(text: str) -> list[str]:
     """The numbers in digits, without the commas between thousands."""
     return [re.sub(r",(?=\d{3}(?!\d))", "", number) for number in _NUMBER.findall(text)]
 
 
-def find_names(sentences: Sequence[str]) -> list[str]:
+def names_in(sentences: Sequence[str]) -> list[str]:
     """Words that look like names, in lower case: with a capital, and not the first word of their sentence."""
     return [
         word.lower()
@@ -138,23 +117,12 @@ def find_names(sentences: Sequence[str]) -> list[str]:
     ]
 
 
-def _shared_length(ours: Sequence[str], start: int, theirs: Sequence[str], position: int) -> int:
-    length = 0
-    while (
-        start + length < len(ours)
-        and position + length < len(theirs)
-        and ours[start + length] == theirs[position + length]
-    ):
-        length += 1
-    return length
-
-
 def _repeated(items: Sequence[object]) -> float:
     return 1 - len(set(items)) / len(items) if items else 0.0
 
 
-def _novel(tokens: Sequence[str], order: int, source: Source) -> float:
-    ngrams, known = count_ngrams(tokens, order), source.ngrams[order - 1]
+def _novel(tokens: Sequence[str], order: int, document: IndexedDocument) -> float:
+    ngrams, known = count_ngrams(tokens, order), document.ngrams[order - 1]
     new = sum(count for ngram, count in ngrams.items() if ngram not in known)
     return new / ngrams.total() if ngrams else 0.0
 

@@ -29,6 +29,7 @@ from summarizer.generation.numbers import Numbers
 from summarizer.generation.options import Summary, SummarySettings
 from summarizer.generation.read_ahead import read_ahead
 from summarizer.models.published import prepare_inputs
+from summarizer.padding import pad_with_mask
 from summarizer.text import clean_text
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
@@ -252,13 +253,7 @@ class _SummaryWriter:
         """input_ids and attention_mask, [B, N] each, padded on the right."""
         pad_id = self._tokenizer.pad_token_id
         pad_id = pad_id if pad_id is not None else model.config.pad_token_id or 0
-        lengths = [len(source.ids) for source in sources]
-        ids = torch.full((len(sources), max(lengths)), pad_id)
-        mask = torch.zeros_like(ids)
-        for row, source in enumerate(sources):
-            ids[row, : lengths[row]] = torch.tensor(source.ids)
-            mask[row, : lengths[row]] = 1
-        inputs = prepare_inputs(model, {"input_ids": ids, "attention_mask": mask})
+        inputs = prepare_inputs(model, pad_with_mask([source.ids for source in sources], pad_id))
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
 
     def _text(self, ids: list[int], source: Source) -> str:

@@ -21,8 +21,7 @@ from summarizer.models.decoder import CrossAttentionCache, DecoderStack
 from summarizer.models.encoder import EncoderStack
 from summarizer.models.precision import at_least_float32
 from summarizer.models.vocabulary import label_log_probabilities
-
-IGNORED = -100  # the label of padding
+from summarizer.padding import IGNORED
 
 
 @dataclass

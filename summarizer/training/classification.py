@@ -11,10 +11,10 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
 from summarizer.config import RunConfig, Split
-from summarizer.data.batching import IGNORED
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.errors import InputError
 from summarizer.models import FastformerSummarizerForSequenceClassification
+from summarizer.padding import IGNORED
 from summarizer.training.distributed import sum_over_processes
 from summarizer.training.setup import begin_training, load_pretrained, load_tokenizer, new_model_config
 from summarizer.training.validation import share_in_batches

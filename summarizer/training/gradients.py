@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from summarizer.config import TrainingConfig
-from summarizer.data.batching import IGNORED, collate
+from summarizer.data.batching import collate
+from summarizer.padding import IGNORED
 from summarizer.training.engine import Engine
 from summarizer.training.task import Task
 

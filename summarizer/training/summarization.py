@@ -9,7 +9,6 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 from summarizer.config import RunConfig, Split
-from summarizer.data.batching import IGNORED
 from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.evaluation.rouge import score_texts
@@ -17,6 +16,7 @@ from summarizer.evaluation.signature import signature_of_texts
 from summarizer.generation.options import SummarySettings
 from summarizer.generation.writer import generate_summaries
 from summarizer.models.published import prepare_inputs
+from summarizer.padding import IGNORED
 from summarizer.training.setup import check_lengths, load_tokenizer, make_model
 
 

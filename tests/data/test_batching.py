@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from summarizer.data.batching import IGNORED, BatchPlan, collate, cut_by_tokens, share_of
+from summarizer.data.batching import BatchPlan, collate, cut_by_tokens, share_of
+from summarizer.padding import IGNORED
 
 LENGTHS = np.random.default_rng(0).lognormal(6, 0.8, 400).astype(int).clip(5, 2048).tolist()
 TARGETS = np.random.default_rng(1).integers(5, 300, 400).tolist()

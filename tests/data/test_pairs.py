@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from summarizer.config import DataConfig
-from summarizer.data.pairs import Pair, PairSource, ReadReport, find_pairs, read_pairs
+from summarizer.data.pairs import DataSplit, Pair, ReadReport, find_pairs, read_pairs
 from summarizer.errors import InputError
 from tests.corpus import write_jsonl
 
@@ -186,12 +186,12 @@ def hub(tmp_path, monkeypatch):
 
 def test_a_hub_id_is_a_source_without_asking_the_network():
     source = find_pairs(["ccdv/pubmed-summarization"], "validation", "section")
-    assert source == PairSource("validation", hub_id="ccdv/pubmed-summarization", hub_name="section")
+    assert source == DataSplit("validation", hub_id="ccdv/pubmed-summarization", hub_name="section")
 
 
 @pytest.mark.parametrize(("name", "expected"), [(None, "section"), ("document", "document")])
 def test_the_pubmed_data_set_of_the_hub_is_read(hub, name, expected):
-    source = PairSource("test", hub_id="ccdv/pubmed-summarization", hub_name=name)
+    source = DataSplit("test", hub_id="ccdv/pubmed-summarization", hub_name=name)
     pairs = list(read_pairs(source, DataConfig(), ReadReport()))
     assert [pair.document for pair in pairs] == [f"{expected} test {number}." for number in range(3)]
     assert pairs[2].id == "ccdv/pubmed-summarization:test:3"
@@ -199,13 +199,13 @@ def test_the_pubmed_data_set_of_the_hub_is_read(hub, name, expected):
 
 
 def test_the_cnn_dailymail_data_set_of_the_hub_is_read(hub):
-    source = PairSource("train", hub_id="abisee/cnn_dailymail")
+    source = DataSplit("train", hub_id="abisee/cnn_dailymail")
     (pair,) = read_pairs(source, DataConfig(), ReadReport())
     assert pair == Pair("0001d1afc246a7964130f43ae940af6bc6c57f01", "News.", "N .\nM .")
 
 
 def test_the_fingerprint_of_a_hub_data_set_names_its_configuration_and_split(hub):
-    sources = [PairSource(split, (), "ccdv/pubmed-summarization", name)
+    sources = [DataSplit(split, (), "ccdv/pubmed-summarization", name)
                for split in ("train", "test") for name in (None, "document")]  # fmt: skip
     prints = [source.fingerprint() for source in sources]
     assert len({tuple(each) for each in prints}) == 4
@@ -215,9 +215,9 @@ def test_the_fingerprint_of_a_hub_data_set_names_its_configuration_and_split(hub
 @pytest.mark.parametrize(
     ("source", "named"),
     [
-        (PairSource("train", hub_id="nobody/nothing"), "cannot load 'nobody/nothing'"),
-        (PairSource("train", hub_id="ccdv/pubmed-summarization", hub_name="other"), "'other' not found"),
-        (PairSource("dev", hub_id="ccdv/pubmed-summarization"), 'data.dev: .*Unknown split "dev"'),
+        (DataSplit("train", hub_id="nobody/nothing"), "cannot load 'nobody/nothing'"),
+        (DataSplit("train", hub_id="ccdv/pubmed-summarization", hub_name="other"), "'other' not found"),
+        (DataSplit("dev", hub_id="ccdv/pubmed-summarization"), 'data.dev: .*Unknown split "dev"'),
     ],
 )
 def test_a_hub_data_set_that_cannot_be_loaded_is_one_clear_line(hub, source, named):

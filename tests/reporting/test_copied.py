@@ -12,7 +12,7 @@ def copied(summary, source):
 
 def texts(summary, source):
     return [
-        (summary[found.start : found.end], source[found.source_start : found.source_end])
+        (summary[found.start : found.end], source[found.document_start : found.document_end])
         for found in copied(summary, source)
     ]
 
@@ -29,7 +29,7 @@ def test_passages_of_three_words_or_more_are_found_in_both_texts():
 def test_the_longest_match_wins_and_of_equals_the_first():
     source = "a b c x. a b c d y. a b c d z."
     assert texts("a b c d", source) == [("a b c d", "a b c d")]
-    assert copied("a b c d", source)[0].source_start == source.index("a b c d")
+    assert copied("a b c d", source)[0].document_start == source.index("a b c d")
 
 
 def test_case_and_punctuation_do_not_matter():
@@ -61,7 +61,7 @@ def test_passages_are_in_order_apart_and_the_longest_there_are(summary, source):
     for passage in found:
         assert passage.start >= position
         text = summary[passage.start : passage.end]
-        assert text == source[passage.source_start : passage.source_end]
+        assert text == source[passage.document_start : passage.document_end]
         assert len(text.split()) >= 3
         longer = summary[passage.start : passage.end + 2]
         assert len(longer) == len(text) or f" {longer} " not in f" {source} "
