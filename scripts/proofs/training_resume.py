@@ -138,9 +138,9 @@ class _Child:
 def _train(name: str) -> None:
     """Train in this forked process, noting the documents of each step as it begins, and end the process."""
     from summarizer.config import load_config
-    from summarizer.training import loop
+    from summarizer.training import loop, run
 
-    load_shares = loop.load_shares
+    load_shares = run.load_shares
 
     def noted(rows: Any, plan: Any, first_step: int, *rest: Any) -> Iterator[Any]:
         with Path(f"{name}.samples").open("a", encoding="utf-8") as file:
@@ -149,7 +149,7 @@ def _train(name: str) -> None:
                 file.flush()
                 yield share
 
-    loop.load_shares = noted
+    run.load_shares = noted
     status = 1
     try:
         os.dup2(os.open(f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)

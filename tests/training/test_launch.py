@@ -27,8 +27,10 @@ with locked(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
     time.sleep(120)
 """
 ABSENT = """
+from summarizer.training import run as run_module
+
 def run(rank):
-    absent, load_shares = int(sys.argv[2]), loop.load_shares
+    absent, load_shares = int(sys.argv[2]), run_module.load_shares
 
     def stall(rows, plan, first, process, *rest):
         for step, share in enumerate(load_shares(rows, plan, first, process, *rest)):
@@ -37,7 +39,7 @@ def run(rank):
                 os._exit(0)
             yield share
 
-    loop.load_shares = stall
+    run_module.load_shares = stall
     distributed.SECONDS_TO_ANSWER = 3.0
     loop.train(load_config(Path(sys.argv[1]), ["training.timeout_minutes=0.1", "data.validation=[]"]))
 """

@@ -15,7 +15,7 @@ from summarizer.data.preparation import prepare
 from summarizer.data.tokenizer import train_tokenizer
 from summarizer.errors import InputError, StoppedError
 from summarizer.generation.summarizer import Summarizer
-from summarizer.training import loop, summarization
+from summarizer.training import best_models, loop, summarization
 from summarizer.training.checkpoint import complete_checkpoints
 from summarizer.training.loop import TrainingError, train
 from summarizer.training.stopping import StopSignals
@@ -119,7 +119,7 @@ def test_a_run_stopped_by_a_signal_says_how_to_go_on_and_ends_like_one_never_sto
 ):
     before = signal.getsignal(signal.SIGTERM)
     on_micro_batch(lambda number, *_: signal.raise_signal(signal.SIGTERM) if number == 4 else None)
-    with pytest.raises(StoppedError, match=r"stopped after step 2; resume=true goes on from .*step-000002"):
+    with pytest.raises(StoppedError, match=r"stopped after step 2; resume=true continues from .*step-000002"):
         train(configure())
     assert signal.getsignal(signal.SIGTERM) is before
     monkeypatch.undo()
@@ -147,7 +147,7 @@ def test_the_first_best_model_comes_with_a_checkpoint_to_go_on_from(configure, m
     class Killed(BaseException):
         """Like SIGKILL: nothing is written after it."""
 
-    original = loop.Selection.validate
+    original = best_models.Selection.validate
 
     def kill_in_the_second(selection, state, log):
         if state.step == 4:
@@ -155,7 +155,7 @@ def test_the_first_best_model_comes_with_a_checkpoint_to_go_on_from(configure, m
         return original(selection, state, log)
 
     settings = ("training.validate_every=2", "training.save_every=100")
-    monkeypatch.setattr(loop.Selection, "validate", kill_in_the_second)
+    monkeypatch.setattr(best_models.Selection, "validate", kill_in_the_second)
     with pytest.raises(Killed):
         train(configure(*settings))
     monkeypatch.undo()
@@ -373,7 +373,7 @@ def test_the_best_model_can_be_chosen_by_rouge(configure):
 def gradients_of_a_step(config, monkeypatch, together):
     """The gradients of the first step, its micro-batches one by one, or all their rows in one."""
     runs = []
-    monkeypatch.setattr(loop._Run, "loop", lambda run: runs.append(run))
+    monkeypatch.setattr(loop, "take_steps", lambda run, _: runs.append(run))
     train(config)
     (run,) = runs
     micro_batches = next(load_shares(run.training_data.rows, run.plan, 0, 0, 1))
@@ -382,7 +382,7 @@ def gradients_of_a_step(config, monkeypatch, together):
     if together:
         micro_batches = [[row for rows in micro_batches for row in rows]]
     monkeypatch.setattr(run.trained.optimizer, "zero_grad", lambda **_: None)
-    statistics = run._step(micro_batches)
+    statistics = run.step(micro_batches)
     return statistics, {name: p.grad for name, p in run.trained.model.named_parameters()}
 
 
@@ -401,7 +401,7 @@ def test_four_micro_batches_give_the_loss_and_gradients_of_one_batch(configure, 
 
 def test_the_batches_of_a_run_are_those_of_the_plan_also_when_workers_load_them(configure, monkeypatch):
     runs = []
-    monkeypatch.setattr(loop._Run, "loop", lambda run: runs.append(run))
+    monkeypatch.setattr(loop, "take_steps", lambda run, _: runs.append(run))
     for workers in (0, 1):
         train(configure(f"training.num_workers={workers}", f"name=w{workers}"))
     taken = []
