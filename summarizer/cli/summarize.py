@@ -145,7 +145,7 @@ def summarize(
         from summarizer.batch.input_documents import ReadingOptions
         from summarizer.batch.inputs import read_list
         from summarizer.batch.summarize_files import BatchOptions, summarize_files
-        from summarizer.documents.read import ReadingLimits
+        from summarizer.documents.document import ReadingLimits
 
         limits = ReadingLimits(max_document_mb * 2**20, max_pages, read_timeout)
         reading = ReadingOptions(document_column, by_section, limits)

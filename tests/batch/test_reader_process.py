@@ -15,7 +15,7 @@ from make_hostile_corpus import ARTICLE, CHAPTER, PAGE, make_corpus
 from summarizer.batch.input_documents import ReadingOptions, documents_of
 from summarizer.batch.inputs import find_inputs
 from summarizer.batch.reader_process import DocumentReader, read_inputs
-from summarizer.documents.read import ReadingLimits
+from summarizer.documents.document import ReadingLimits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 open_pipes = []

@@ -4,7 +4,8 @@ import zipfile
 import pytest
 from file_formats import epub
 
-from summarizer.documents.read import ReadingLimits, read_document
+from summarizer.documents.document import ReadingLimits
+from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 
 CHAPTER = "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>x</title></head><body>{}</body></html>"

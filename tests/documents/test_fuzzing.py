@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from make_hostile_corpus import ARTICLE, CHAPTER, CSV, JSONL, LINES, PAGE, ROWS, TEXT
 
-from summarizer.documents.read import ReadingLimits, read_document
+from summarizer.documents.document import ReadingLimits
+from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 from summarizer.rows import read_rows
 from summarizer.text import clean_text
