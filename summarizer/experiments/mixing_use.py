@@ -26,6 +26,7 @@ from summarizer.errors import InputError
 from summarizer.experiments.study_table import intervals
 from summarizer.models.loading import bfloat16_is_fast, choose_device
 from summarizer.models.mixers.fastformer import Fastformer
+from summarizer.reporting.markdown import markdown_table
 from summarizer.training.loop import TASKS
 
 Vectors = Literal["own", "mean", "another's"]
@@ -89,24 +90,25 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
 def mixing_use_table(path: Path) -> str:
     """The table of a result file."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    lines = ["| global vectors of each document | loss, nats (95 %) | loss − as trained |", "|---|---:|---:|"]
+    lines = []
     for row in content["rows"]:
         loss = row["loss"]
         cells = [VECTORS[row["vectors"]], f"{loss['mean']:.3f} ({loss['low']:.3f} – {loss['high']:.3f})"]
         cells.append("" if row["vectors"] == "own" else _signed(row["difference"]))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", f"{content['num_documents']} documents."])
+        lines.append(cells)
+    head = ["global vectors of each document", "loss, nats (95 %)", "loss − as trained"]
+    return f"{markdown_table(head, lines, right=True)}\n\n{content['num_documents']} documents."
 
 
 def mixing_uses_table(files: dict[str, Path]) -> str:
     """One line for each result file, by what it is called: the loss, and what the mean vectors add to it."""
-    lines = ["| model | documents | loss, nats | with the mean vectors |", "|---|---:|---:|---:|"]
+    lines = []
     for label, path in files.items():
         content = json.loads(path.read_text(encoding="utf-8"))
         rows = {row["vectors"]: row for row in content["rows"]}
         loss, difference = rows["own"]["loss"]["mean"], _signed(rows["mean"]["difference"])
-        lines.append(f"| {label} | {content['num_documents']} | {loss:.3f} | {difference} |")
-    return "\n".join(lines)
+        lines.append([label, str(content["num_documents"]), f"{loss:.3f}", difference])
+    return markdown_table(["model", "documents", "loss, nats", "with the mean vectors"], lines, right=True)
 
 
 def _signed(interval: dict[str, float]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from summarizer.evaluation.statistics import bootstrap_intervals
+from summarizer.reporting.markdown import markdown_table
 
 DEPARTED = 0.05  # nats per token below the control's validation loss, from some step on
 
@@ -69,7 +70,7 @@ def markdown(rows: Sequence[dict[str, Any]], reference: str) -> str:
         "documents/s",
         "memory, MB",
     ]
-    lines = [f"| {' | '.join(head)} |", f"|---{'|---:' * (len(head) - 1)}|"]
+    lines = []
     for row in rows:
         difference = row["difference"]
         cells = [
@@ -84,8 +85,8 @@ def markdown(rows: Sequence[dict[str, Any]], reference: str) -> str:
             "" if row["documents_per_second"] is None else f"{row['documents_per_second']:.2f}",
             "" if row["peak_memory_mb"] is None else f"{row['peak_memory_mb']:,.0f}",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return markdown_table(head, lines, right=True)
 
 
 def study_table(path: Path) -> str:

@@ -129,7 +129,7 @@ def _numbered(names: Mapping[str, Any]) -> dict[str, Style]:
 
 @contextmanager
 def _drawing() -> Iterator[None]:
-    """Our style; a letter that matplotlib's font lacks is no reason for a warning, since the page has other fonts."""
+    """Our style, without matplotlib's warning about letters that its font lacks: the page uses other fonts."""
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from font")
         yield

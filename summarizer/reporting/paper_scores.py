@@ -1,4 +1,4 @@
-"""Numbers of the Fastformer paper, to stand in grey beside one's own: published, not run here."""
+"""Numbers of the Fastformer paper, shown in grey beside one's own: published, not run here."""
 
 from summarizer.reporting.comparison import ComparedSystem, Score
 

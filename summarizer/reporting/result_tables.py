@@ -1,4 +1,4 @@
-"""Markdown tables from committed result files, so that a page never says what no file holds."""
+"""Markdown tables from committed result files, so that every number on a page comes from a file."""
 
 import json
 from pathlib import Path

@@ -51,7 +51,7 @@ class ScoredFile:
 
 
 def read_files(arguments: Sequence[str]) -> list[ScoredFile]:
-    """Read the files of `[NAME=]PATH` arguments. Raises InputError for what is no scores.json, and for equal names."""
+    """Read the files of `[NAME=]PATH` arguments. Raises InputError for other files, and for equal names."""
     files = [_read_file(*_name_and_path(argument)) for argument in arguments]
     names = [file.model.name for file in files]
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
@@ -92,7 +92,7 @@ def shared_ids(files: Sequence[ScoredFile], on_mismatch: str) -> list[str]:
             )
         ids = [row_id for row_id in ids if row_id in others]
     if not ids:
-        raise InputError("there is no example that all systems have")
+        raise InputError("the systems have no example in common")
     return ids
 
 

@@ -51,8 +51,6 @@ def _declarations(style: str) -> list[tuple[str, str]]:
         if name == "font":
             size = re.search(r"([\d.]+)px", value)
             found.append(("font-size", size[1] if size else "10"))
-            if "bold" in value or "700" in value:
-                found.append(("font-weight", "bold"))
-        else:
+        elif name != "font-family":
             found.append((name, value))
     return found

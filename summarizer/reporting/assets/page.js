@@ -193,7 +193,7 @@ class Browser {
     find("document").replaceChildren(...parts, characters.slice(position).join(""));
     const name = index ? this.systems[index - 1] : "the reference";
     find("marked").replaceChildren(...(example.document
-      ? ["Passages of three words or more that also stand in ", make("bdi", {}, name), `: ${passages.length}, marked.`]
+      ? [`Marked: ${passages.length} passages of three words or more that also occur in `, make("bdi", {}, name), "."]
       : ["The text of this document is not in the comparison."]));
     if (!found) return;
     found.className = "found";
