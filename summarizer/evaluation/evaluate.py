@@ -18,7 +18,7 @@ from summarizer.evaluation.baselines import fit_lead_k
 from summarizer.evaluation.bertscore import PAIRS_AT_ONCE, BertScorer
 from summarizer.evaluation.example_scores import MODEL, BaselineSettings, Result, score_example
 from summarizer.evaluation.examples import Example, Examples, Policy, open_examples
-from summarizer.evaluation.files_of_texts import Columns, read_references
+from summarizer.evaluation.files_of_texts import Columns, read_references, text_files
 from summarizer.evaluation.parallel import open_map
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
 from summarizer.evaluation.score_table import Intervals, ScoreTable
@@ -141,11 +141,11 @@ def examples_path(output: Path) -> Path:
 
 
 def hash_of_texts(path: Path) -> str:
-    """SHA-256 of a file's content, or of the names and contents of the files in a folder."""
+    """SHA-256 of a file's content, or of the names and contents of the text files below a folder."""
     if not path.is_dir():
         return hash_of_file(path)
-    files = sorted(file for file in path.iterdir() if file.is_file())
-    return hashlib.sha256("".join(f"{file.name}\0{hash_of_file(file)}\n" for file in files).encode()).hexdigest()
+    lines = [f"{file.relative_to(path).as_posix()}\0{hash_of_file(file)}\n" for file in text_files(path)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def mean_sentences(references: Iterable[str], split: Split = "auto") -> int:

@@ -108,9 +108,14 @@ def _read_json(path: Path) -> Iterator[Row]:
         yield Row(f"{path}:{number}", columns)
 
 
+def text_files(folder: Path) -> list[Path]:
+    """The text files below a folder, in order."""
+    return sorted(file for file in folder.rglob("*.txt") if file.is_file())
+
+
 def _read_folder(path: Path) -> Iterator[Row]:
     """The text files below a folder, each with its name in the folder as its id."""
-    files = sorted(file for file in path.rglob("*.txt") if file.is_file())
+    files = text_files(path)
     if not files:
         raise InputError(f"{path}: holds no .txt files; name a file of summaries, such as {path / 'summaries.jsonl'}")
     for file in files:

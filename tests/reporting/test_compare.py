@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from summarizer.errors import InputError
-from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
+from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, hash_of_texts
 from summarizer.evaluation.examples import Policy
 from summarizer.evaluation.rouge import RougeSettings
 from summarizer.evaluation.significance import adjust, paired_tests
@@ -163,6 +163,17 @@ def test_texts_of_files_that_changed_or_are_gone_are_not_shown_and_the_file_is_n
         for page in ("comparison.md", "comparison.html"):
             assert reason in (tmp_path / "out" / page).read_text(encoding="utf-8")
         file.unlink(missing_ok=True)
+
+
+def test_the_hash_of_a_folder_is_that_of_the_texts_that_are_scored_in_all_its_folders(tmp_path):
+    texts = tmp_path / "texts"
+    (texts / "deep").mkdir(parents=True)
+    (texts / "deep/a.txt").write_text("One.")
+    before = hash_of_texts(texts)
+    (texts / "scores.json").write_text("{}")
+    assert hash_of_texts(texts) == before
+    (texts / "deep/a.txt").write_text("Two.")
+    assert hash_of_texts(texts) != before
 
 
 def test_a_folder_that_changed_is_named(scored, tmp_path):
