@@ -14,7 +14,7 @@ from transformers.generation.configuration_utils import GenerationMode
 
 from summarizer.models.seq2seq import SummarizerPreTrainedModel
 
-_NEVER = -1e9  # the log probability of what must not be chosen, as in transformers
+_NEVER = -1e9  # the log probability of what cannot be chosen, as in transformers
 # What knows rows by their number, or has a cache whose number of rows is fixed.
 _OF_FIXED_ROWS = (
     "encoder_repetition_penalty", "encoder_no_repeat_ngram_size", "guidance_scale", "cache_implementation",
@@ -42,7 +42,7 @@ def beam_search(
 ) -> Tensor:
     """For `generate(custom_generate=…)`: the best summaries [documents × num_return_sequences, T], padded at the end.
 
-    A processor whose scores depend on the document has `keep_documents`, which is told which of them go on.
+    A processor whose scores depend on the document has `keep_documents`, which gets the places of those that remain.
     """
     search = _Search(generation_config, input_ids.shape[1])
     document, cache = model_inputs["encoder_outputs"], model_inputs["cache"]
@@ -68,21 +68,21 @@ def beam_search(
         ends = stopping_criteria(candidates, None).view(top.shape)  # pyright: ignore  (there are no scores to give it)
         candidates = candidates.view(*top.shape, -1)
         scores, chosen = (top + _NEVER * ends).topk(num_beams)
-        going_on = search.finish(numbers, best, candidates, top, ends, scores)
-        if not going_on:
+        remaining = search.finish(numbers, best, candidates, top, ends, scores)
+        if not remaining:
             return search.result(best)
-        chosen = chosen[going_on]
-        rows = parents[going_on].gather(1, chosen).flatten()
-        sequences = candidates[going_on].take_along_dim(chosen[..., None], dim=1).flatten(0, 1)
-        unread, scores = sequences[:, -1:], scores[going_on]
-        if num_beams > 1 or len(going_on) < len(numbers):
+        chosen = chosen[remaining]
+        rows = parents[remaining].gather(1, chosen).flatten()
+        sequences = candidates[remaining].take_along_dim(chosen[..., None], dim=1).flatten(0, 1)
+        unread, scores = sequences[:, -1:], scores[remaining]
+        if num_beams > 1 or len(remaining) < len(numbers):
             cache.self_attention_cache.reorder_cache(rows)
-        if len(going_on) < len(numbers):
-            document = document.select(torch.tensor(going_on, device=rows.device))
-            numbers = [numbers[place] for place in going_on]
+        if len(remaining) < len(numbers):
+            document = document.select(torch.tensor(remaining, device=rows.device))
+            numbers = [numbers[place] for place in remaining]
             for processor in logits_processor:
                 if hasattr(processor, "keep_documents"):
-                    processor.keep_documents(going_on)
+                    processor.keep_documents(remaining)
 
 
 class _Search:
@@ -109,15 +109,15 @@ class _Search:
         ends: Tensor,
         scores: Tensor,
     ) -> list[int]:
-        """Take up in `best`, by document, the candidates [B, C, T] that end; the places in the batch that go on.
+        """Move the candidates [B, C, T] that end into `best`; return the places in the batch that remain.
 
-        top [B, C] are the candidates' log probabilities, sorted; scores [B, k] those of the beams that would go on.
+        top [B, C] are the candidates' log probabilities, sorted; scores [B, k] those of the beams to keep.
         """
         length = candidates.shape[-1] - self._prompt_length
         hoped_for = self._longest if self._early_stopping == "never" and self._length_penalty > 0 else length
         normalized = (top / length**self._length_penalty).tolist()
         hopes = (scores[:, 0] / hoped_for**self._length_penalty).tolist()
-        going_on = []
+        remaining = []
         for place, (number, ended) in enumerate(zip(numbers, ends.tolist(), strict=True)):
             found = best[number]
             found += [
@@ -127,8 +127,8 @@ class _Search:
             del found[self.num_beams :]
             is_full = len(found) == self.num_beams
             if not (all(ended) or (is_full and (self._early_stopping is True or hopes[place] <= found[-1][0]))):
-                going_on.append(place)
-        return going_on
+                remaining.append(place)
+        return remaining
 
     def result(self, best: list[list[tuple[float, Tensor]]]) -> Tensor:
         """The wanted number of each document's best, [documents × wanted, T]."""

@@ -1,4 +1,4 @@
-"""What a summary must not say: numbers that its document does not have, and the same words over and over."""
+"""Constraints on what a summary says: no numbers that its document lacks, no repeated words."""
 
 import itertools
 import re
@@ -22,7 +22,7 @@ class NonFiniteLogitsError(RuntimeError):
 
 
 class RefuseNonFinite(LogitsProcessor):
-    """Stops generation at the first score that is no number. One reduction over [rows, vocabulary] a step."""
+    """Stops generation at the first score that is NaN or infinite. One reduction over [rows, vocabulary] a step."""
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """The scores [rows, V] as they are. Raises NonFiniteLogitsError."""
@@ -72,7 +72,7 @@ class Pieces:
 
     @cached_property
     def continues_unit(self) -> torch.Tensor:
-        """[V]: whether a piece begins with a letter or a digit, and so goes on with the unit before it."""
+        """[V]: whether a piece begins with a letter or a digit, and so continues the unit before it."""
         return torch.tensor([bool(self.unit.match(text)) for text in self.texts])
 
     @cached_property
@@ -98,8 +98,8 @@ class Pieces:
 class NumbersOfDocuments(LogitsProcessor):
     """Lets a summary have only numbers, and words with digits, that its document has as a whole.
 
-    `sources` are the ids [B, N] of B documents; the rows of scores are their beams. To be the last of all processors:
-    where others forbid all that a number goes on with, it goes on all the same.
+    `sources` are the ids [B, N] of B documents; the rows of scores are their beams. This must be the last
+    processor: where others forbid every continuation of a number, it allows them again.
     """
 
     def __init__(self, pieces: Pieces, sources: torch.Tensor) -> None:
@@ -146,39 +146,39 @@ class _KnownNumbers:
         self._unknown = torch.zeros_like(pieces.continues_unit)  # numbers that are not the document's, or join others
         self._unknown[[each for each in pieces.with_number if not self._knows(pieces.texts[each])]] = True
         self._unknown[pieces.joining] = True
-        self._going_on: dict[str, list[int]] = {}
+        self._continuing: dict[str, list[int]] = {}
 
     def forbidden_after(self, last: str) -> torch.Tensor:
         """[V]: the pieces that must not follow a summary whose last unit is `last`, a point or comma after it included.
 
-        A number goes on as one of the document's does, and ends where one does.
+        A number is continued as one of the document's numbers, and ends where that one ends.
         """
-        going_on = self._goes_on(last)
+        continuing = self._continuations(last)
         forbidden = self._unknown.clone()
         if self._pieces.has_number(last):
             forbidden |= self._pieces.continues_unit
-            if going_on and not self.may_end(last):  # else the vocabulary has no piece to go on with
+            if continuing and not self.may_end(last):  # else the vocabulary has no piece to continue it with
                 forbidden[:] = True
-        forbidden[going_on] = False
+        forbidden[continuing] = False
         return forbidden
 
     def may_end(self, last: str) -> bool:
         """Whether a summary may end in `last`."""
         return not self._pieces.has_number(last) or last.rstrip(".,") in self._whole
 
-    def _goes_on(self, last: str) -> list[int]:
+    def _continuations(self, last: str) -> list[int]:
         """Ids of the pieces that make another beginning, or all, of one of the document's numbers from `last`."""
         if not self._begun(last):
             return []
-        if last not in self._going_on:
+        if last not in self._continuing:
             pieces = self._pieces
             joined = [each for each in pieces.joining if self._knows(last + pieces.texts[each])]
             if pieces.has_number(last):
                 rests = {unit[len(last) :][: pieces.longest] for unit in self._beginning_with(last)}
                 texts = {rest[:end] for rest in rests for end in range(1, len(rest) + 1)}
                 joined += [pieces.ids[text] for text in texts if text in pieces.ids]
-            self._going_on[last] = joined
-        return self._going_on[last]
+            self._continuing[last] = joined
+        return self._continuing[last]
 
     def _knows(self, text: str) -> bool:
         """Whether all numbers in a text are the document's, the last of them perhaps unfinished."""
@@ -202,12 +202,12 @@ class NoRepeatedWords(LogitsProcessor):
     """Forbids what would repeat `size` words in a row, a sign such as a comma or hyphen being a word of its own.
 
     Where the last size - 1 words stand earlier in the summary, the first piece of the word that followed them there
-    must not begin the next word. Words are never cut short by it, as they are where n-grams of pieces are blocked.
+    must not begin the next word. Unlike blocking n-grams of pieces, this never cuts a word short.
     """
 
     def __init__(self, pieces: Pieces, size: int) -> None:
         self._size = size
-        self._goes_on = [text[:1].isalnum() for text in pieces.texts]
+        self._continues = [text[:1].isalnum() for text in pieces.texts]
         self._ends_open = [text[-1:].isalnum() for text in pieces.texts]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -220,7 +220,7 @@ class NoRepeatedWords(LogitsProcessor):
 
     def _forbidden(self, written: list[int]) -> list[int]:
         inside = [False] + [
-            self._goes_on[token_id] and self._ends_open[before] for before, token_id in itertools.pairwise(written)
+            self._continues[token_id] and self._ends_open[before] for before, token_id in itertools.pairwise(written)
         ]
         starts = [index for index, within in enumerate(inside) if not within]
         if len(starts) < self._size:

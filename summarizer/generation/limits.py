@@ -1,14 +1,14 @@
-"""How much of a document a model may read, and what memory that takes. No torch here."""
+"""How much of a document a model can read, and how much memory that takes. No torch here."""
 
 from typing import Any
 
 from summarizer.generation.options import SummarySettings
 
-LINEAR_MIXERS = ("fastformer", "linear")  # whose work holds the same for each token, however many there are
+LINEAR_MIXERS = ("fastformer", "linear")  # their memory grows linearly with the tokens
 
 
 def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int | None:
-    """How many source tokens the model may read: the user's limit and the model's, whichever is less; None for any."""
+    """Maximum source tokens: the smaller of the user's limit and the model's; None: no limit."""
     config = model.config
     limit = None
     if hasattr(config, "positions"):  # our own configuration
@@ -23,10 +23,10 @@ def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int |
 
 
 def memory_per_token(model: Any, settings: SummarySettings) -> int | None:
-    """About how many bytes a source token takes while it is read and summarized; None where they are not so many each.
+    """Estimated bytes for each source token; None for an encoder whose memory is not linear in the tokens.
 
-    In a model of ours whose encoder is linear: what the feed-forward and the token mixing of a layer hold at a time,
-    keys and values of each decoder layer, and the attention of each beam.
+    Counted are the feed-forward and the token mixing of one layer, keys and values of each decoder layer, and the
+    attention of each beam.
     """
     config = model.config
     if getattr(config, "mixer", None) not in LINEAR_MIXERS:

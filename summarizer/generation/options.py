@@ -1,4 +1,4 @@
-"""What `summarize` and the library may be told, and what comes of a document. No torch here."""
+"""The settings of `summarize` and of the library, and the summary of a document. No torch here."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Making items while others are used: a thread of its own, as far ahead as a budget allows."""
+"""An iterator that a thread of its own keeps filled, within a budget."""
 
 import threading
 from collections import deque
@@ -54,4 +54,4 @@ def read_ahead(items: Iterable[T], cost: Callable[[T], int], budget: int) -> Gen
         with changed:
             state["stopped"] = True
             changed.notify_all()
-        thread.join(STOPPING_SECONDS)  # one that waits for its input is left behind
+        thread.join(STOPPING_SECONDS)  # a thread that still waits for its input is abandoned

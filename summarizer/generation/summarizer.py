@@ -22,7 +22,7 @@ class Summarizer:
 
     @property
     def dtype(self) -> str:
-        """In what the model computes, such as "bfloat16"."""
+        """The dtype of the model, such as "bfloat16"."""
         return str(self.model.dtype).removeprefix("torch.")
 
     @classmethod
@@ -74,14 +74,14 @@ class Summarizer:
 
 
 def _checked(texts: Iterable[str | Summary]) -> Iterable[str | Summary]:
-    """The texts as they come. Raises TypeError for what is no text, and at once for a single one."""
+    """The texts as they are read. Raises TypeError for an item that is not a str, and at once for a single text."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         raise TypeError(f"expected several texts, such as [text], not one {type(texts).__name__}")
 
     def each() -> Iterator[str | Summary]:
         for number, text in enumerate(texts):
             if not isinstance(text, (str, Summary)):
-                raise TypeError(f"text {number} is no str, but {type(text).__name__}")
+                raise TypeError(f"text {number} is not a str but {type(text).__name__}")
             yield text
 
     return each()

@@ -33,7 +33,7 @@ from summarizer.padding import pad_with_mask
 from summarizer.text import clean_text
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
-WINDOW_BATCHES = 8  # documents are sorted by length among so many batches at a time
+WINDOW_BATCHES = 8  # that are sorted by length together
 WINDOW_DOCUMENTS = 1024
 
 

@@ -69,7 +69,7 @@ class SummarizerConfig(PreTrainedConfig):
         for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
             for token_id in _as_list(getattr(self, name)):
                 if not 0 <= token_id < self.vocab_size:
-                    raise ValueError(f"{name}={token_id} is no token of a vocabulary of {self.vocab_size}")
+                    raise ValueError(f"{name}={token_id} is not in the vocabulary of {self.vocab_size}")
         if not self.tie_word_embeddings:
             raise ValueError("tie_word_embeddings=False: encoder, decoder and output share one embedding")
 
@@ -84,7 +84,7 @@ class SummarizerConfig(PreTrainedConfig):
             raise ValueError(f"dropout={self.dropout} must be from 0 to below 1")
         for heads in ("encoder_attention_heads", "decoder_attention_heads"):
             if self.d_model % getattr(self, heads):
-                raise ValueError(f"d_model={self.d_model} is no multiple of {heads}={getattr(self, heads)}")
+                raise ValueError(f"d_model={self.d_model} is not a multiple of {heads}={getattr(self, heads)}")
         if self.d_model % 2:
             raise ValueError(f"d_model={self.d_model} must be even")
         if self.neighbor_kernel_size and self.neighbor_kernel_size % 2 == 0:

@@ -334,7 +334,7 @@ def test_python_gets_what_files_get_and_errors_for_what_is_no_text(papers, optio
     assert [(each.status, each.text, each.source_tokens) for each in found] == [
         (record["status"], record["summary"], record["source_tokens"]) for record in records("out.jsonl")
     ]
-    for wrong, message in (("text", "not one str"), (5, "not one int"), ([None], "text 0 is no str, but NoneType")):
+    for wrong, message in (("text", "not one str"), (5, "not one int"), ([None], "text 0 is not a str but NoneType")):
         with pytest.raises(TypeError, match=message):
             summarizer.summarize(wrong)
 

@@ -193,7 +193,7 @@ def test_from_options_names_an_unknown_key_and_the_choices():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"d_model": 30}, "d_model=30 is no multiple of encoder_attention_heads=16"),
+        ({"d_model": 30}, "d_model=30 is not a multiple of encoder_attention_heads=16"),
         ({"d_model": 15, "encoder_attention_heads": 5, "decoder_attention_heads": 5}, "d_model=15 must be even"),
         ({"neighbor_kernel_size": 4}, "neighbor_kernel_size=4 must be odd"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings=False"),
