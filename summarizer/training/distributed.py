@@ -1,6 +1,7 @@
 """Sums over processes, and what is said when one of them does not come."""
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -36,18 +37,37 @@ def naming_absent_processes(accelerator: Accelerator) -> Iterator[None]:
             raise
         raise InputError(
             f"process {accelerator.process_index} waited longer than training.timeout_minutes for "
-            f"{_absent_processes(group, accelerator.is_main_process)}"
+            f"{_absent_processes(group, accelerator)}"
         ) from error
 
 
-def _absent_processes(group: Any, is_main_process: bool) -> str:
-    """Who is stuck: whoever has waited in vain comes to this barrier within moments, and its first process counts."""
-    try:
-        dist.monitored_barrier(group, timeout=timedelta(seconds=SECONDS_TO_ANSWER), wait_all_ranks=True)
-    except RuntimeError as error:
-        named = re.search(r"Ranks ([\d, ]+) failed to pass", str(error))
-        if named:
-            return f"process {named[1]}, which did not come"
-        if not is_main_process:
+def _absent_processes(group: Any, accelerator: Accelerator) -> str:
+    """Name the processes that are stuck: each of the others writes to process 0 within moments, and it answers all.
+
+    This is torch's monitored_barrier, except that the others also wait for process 0 for a limited time only.
+    """
+    message, limit = torch.zeros(1), timedelta(seconds=SECONDS_TO_ANSWER)
+    if not accelerator.is_main_process:
+        try:
+            dist.isend(message, 0, group).wait(limit)  # pyright: ignore (None only outside the group)
+            dist.irecv(message, 0, group).wait(limit)  # pyright: ignore (as above)
+        except RuntimeError:
             return "process 0, which did not come, or for the one that process 0 names"
+        return "others, which came too late"
+    others = range(1, accelerator.num_processes)
+    arrivals = {rank: dist.irecv(torch.zeros(1), rank, group) for rank in others}
+    end = time.monotonic() + SECONDS_TO_ANSWER
+    absent = [str(rank) for rank, arrival in arrivals.items() if not _is_done(arrival, end - time.monotonic())]
+    if absent:
+        return f"process {', '.join(absent)}, which did not come"
+    for rank in others:
+        _is_done(dist.isend(message, rank, group), SECONDS_TO_ANSWER)
     return "others, which came too late"
+
+
+def _is_done(work: Any, seconds: float) -> bool:
+    try:
+        work.wait(timedelta(seconds=max(seconds, 0.1)))
+    except RuntimeError:
+        return False
+    return True

@@ -1,9 +1,7 @@
 """Several processes write what one writes, each document once."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -72,17 +70,21 @@ def test_an_interrupted_run_goes_on_with_any_number_of_processes(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("output", ["pair.jsonl", "pair"])
-def test_two_processes_write_what_one_writes(tmp_path, monkeypatch, model_folder, documents, output):
+def test_two_processes_write_what_one_writes(forked, tmp_path, monkeypatch, model_folder, documents, output):
     monkeypatch.chdir(tmp_path)
     rows = [{"id": f"{number % 5}", "text": text} for number, text in enumerate([*documents, "", *documents])]
     rows.append({"id": "bad", "text": 5})
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--config_file"]
+    command = [forked.python, "-m", "accelerate.commands.launch", "--config_file"]
     command += [str(REPOSITORY / "configs/accelerate/two_cpu_processes.yaml"), "--main_process_port", "0"]
     command += [str(REPOSITORY / "scripts/summarize.py"), "rows.jsonl", "-o", output, "-m", model_folder]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "HF_HOME": str(tmp_path / "home")}
     done = subprocess.run(
-        [*command, "--dtype", "float32"], env=environment, capture_output=True, text=True, timeout=200, check=False
+        [*command, "--dtype", "float32"],
+        env=forked.environment(),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
     )
     assert "16 ok, 1 empty, 1 failed" in done.stderr, done.stderr[-3000:]
     assert done.stderr.count("16 ok") == 1

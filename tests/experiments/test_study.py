@@ -16,6 +16,14 @@ from summarizer.experiments.study_table import departure, markdown, study_table,
 from summarizer.training.loop import train
 
 
+@pytest.fixture(autouse=True)
+def _forked_runs(forked, monkeypatch):
+    """The runs of a study are processes of their own; here they fork."""
+    monkeypatch.setattr(sys, "executable", forked.python)
+    for name, value in forked.environment().items():
+        monkeypatch.setenv(name, value)
+
+
 def test_what_differs_besides_the_model_is_said(configs, tmp_path, capfd):
     other = tmp_path / "other.yaml"
     other.write_text(f"base: {configs[1]}\ndata: {{max_source_tokens: 7}}\n", encoding="utf-8")

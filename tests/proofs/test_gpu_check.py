@@ -1,7 +1,5 @@
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +10,10 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU it is no tiny run")
-def test_the_gpu_check_says_that_there_is_no_gpu_and_runs_tiny_on_the_cpu(tmp_path):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def test_the_gpu_check_says_that_there_is_no_gpu_and_runs_tiny_on_the_cpu(forked, tmp_path):
     done = subprocess.run(
         ["bash", ROOT / "scripts/gpu_check.sh", tmp_path / "out"],
-        cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=280, check=False,
+        cwd=ROOT, env=forked.environment(), capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].startswith("no GPU: ")

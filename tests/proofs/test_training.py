@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,25 +9,31 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def last_line(*command: str) -> dict:
+def last_line(forked, *command: str) -> dict:
     done = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=250, check=False
+        [forked.python, *command],
+        cwd=ROOT,
+        env=forked.environment(),
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.slow
-def test_killed_runs_equal_one_never_interrupted():
-    summary = last_line("scripts/proofs/training_resume.py", "--kills", "3", "--seed", "5")
+def test_killed_runs_equal_one_never_interrupted(forked):
+    summary = last_line(forked, "scripts/proofs/training_resume.py", "--kills", "3", "--seed", "5")
     assert summary["equal_by_kind"] == {"sample_ids": True, "metrics": True, "weights": True}
     assert summary["files_of_weights"] == 8
     assert summary["steps"] == 12
 
 
 @pytest.mark.slow
-def test_processes_change_neither_gradients_nor_rates():
-    summary = last_line("scripts/proofs/training_scaling.py", "--processes", "1,2", "--steps", "5")
+def test_processes_change_neither_gradients_nor_rates(forked):
+    summary = last_line(forked, "scripts/proofs/training_scaling.py", "--processes", "1,2", "--steps", "5")
     resumed = summary["variants"].pop("resumed with other numbers of processes")
     assert resumed["equal"]
     for result in summary["variants"].values():
@@ -38,9 +43,11 @@ def test_processes_change_neither_gradients_nor_rates():
 
 
 @pytest.mark.slow
-def test_two_machines_train_as_one():
+def test_two_machines_train_as_one(forked):
     command = ["bash", "scripts/proofs/two_machines.sh"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=forked.environment(), capture_output=True, text=True, timeout=280, check=False
+    )
     if done.returncode == 77:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
