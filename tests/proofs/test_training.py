@@ -9,6 +9,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+def run(forked, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = forked.environment()
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False)
+
+
 def last_line(forked, *command: str) -> dict:
     done = subprocess.run(
         [forked.python, *command],
