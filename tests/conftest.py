@@ -4,7 +4,36 @@ import os
 
 import pytest
 
+# Where CI=true, a test that is skipped for another reason than these fails.
+REASONS_TO_SKIP_IN_CI = (
+    "the corpora are not here",
+    "needs the shared corpora",
+    "no golden files",
+    "with a GPU",
+    "this processor or this torch has no fused bfloat16 product",
+    "this machine does not permit network namespaces",
+    "this machine's kernel has no virtual cables",
+)
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # on tiny tensors more threads only wait for each other
+
+
+def _failed_if_skipped_in_ci(report):
+    if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr[2])
+        if not any(allowed in reason for allowed in REASONS_TO_SKIP_IN_CI):
+            report.outcome, report.longrepr = "failed", f"a skip in CI is a failure: {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    return _failed_if_skipped_in_ci((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    return _failed_if_skipped_in_ci((yield))
 
 
 @pytest.fixture(scope="session")

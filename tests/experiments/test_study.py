@@ -33,6 +33,7 @@ def test_what_differs_besides_the_model_is_said(configs, tmp_path, capfd):
     assert capfd.readouterr().err.count(note) == 1
 
 
+@pytest.mark.slow
 def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capfd):
     output = tmp_path / "out"
     table = run_study(Study(configs, output, [], [1, 2]))
@@ -67,6 +68,7 @@ def test_runs_are_trained_tested_compared_and_used_again(configs, tmp_path, capf
     assert (output / "study.md").read_text(encoding="utf-8").splitlines()[:2] == table.splitlines()[:2]
 
 
+@pytest.mark.slow
 def test_the_table_of_the_runs_so_far_is_there_when_one_fails(configs, tmp_path):
     broken = tmp_path / "broken.yaml"
     broken.write_text(f"base: {configs[0]}\nmodel: {{mixer: nothing}}\n", encoding="utf-8")
@@ -79,6 +81,7 @@ def test_the_table_of_the_runs_so_far_is_there_when_one_fails(configs, tmp_path)
     assert content["runs"] == {"finished": 1, "wanted": 2}
 
 
+@pytest.mark.slow
 def test_results_of_other_documents_and_damaged_ones_are_named(configs, tmp_path):
     output = tmp_path / "out"
     run_study(Study(configs, output, ["task=classification"], [1]))
@@ -95,6 +98,7 @@ def test_results_of_other_documents_and_damaged_ones_are_named(configs, tmp_path
             run_study(Study(configs, output, ["task=classification"], [1]))
 
 
+@pytest.mark.slow
 def test_unlike_seeds_are_not_compared(configs, tmp_path):
     output = tmp_path / "out"
     output.mkdir()
@@ -130,6 +134,7 @@ def test_a_stopped_run_is_waited_for(tmp_path, number):
     assert _run([sys.executable, "-c", "raise SystemExit(4)"]) == (4, False)
 
 
+@pytest.mark.slow
 def test_classifiers_are_compared_by_accuracy_and_macro_f1(configs, tmp_path):
     table = run_study(Study(configs, tmp_path / "out", ["task=classification"], [1]))
     head, _, first = table.splitlines()[:3]

@@ -10,6 +10,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "scripts/proofs/batch_resume.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_batches_go_on_without_loss(forked, tmp_path):
     command = [forked.python, SCRIPT, "--kills", "2", "--documents", "20", "-o", tmp_path / "result.json"]

@@ -26,6 +26,7 @@ def test_it_holds_at_least_sixty_files_of_every_kind(corpus):
     assert json.loads((folder / "expected.json").read_text()) == expected
 
 
+@pytest.mark.slow
 def test_the_account_is_as_expected(corpus):
     folder, expected = corpus
     arguments = [*expected["options"], "--num-beams", "1", "--max-summary-tokens", "4", "--dtype", "float32", "--quiet"]
