@@ -32,7 +32,7 @@ def main() -> int:
         command = [server["python"], f"{os.path.dirname(server['python'])}/{program}", *arguments]
     forkable = len(command) > 1 and (not command[1].startswith("-") or command[1] in ("-c", "-m", "-u"))
     same = variables_read_at_import(dict(os.environ)) == server["variables"]
-    if not (forkable and same and os.readlink("/proc/self/ns/net") == server["network"]):
+    if not (forkable and same):
         os.execv(command[0], command)
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     mine = connection.fileno()
@@ -44,11 +44,13 @@ def main() -> int:
         "umask": _umask(),
         "leads": os.getsid(0) == os.getpid(),
         "files": files,
+        "changes_network": os.readlink("/proc/self/ns/net") != server["network"],
         "ignored": [number for number in FORWARDED if _signal.getsignal(number) == _signal.SIG_IGN],
     }
     content = marshal.dumps(request)
     connection.connect(f"{folder}/socket")
-    descriptors = b"".join(number.to_bytes(4, sys.byteorder) for number in files)
+    network = os.open("/proc/self/ns/net", os.O_RDONLY)
+    descriptors = b"".join(number.to_bytes(4, sys.byteorder) for number in (network, *files))
     connection.sendmsg([len(content).to_bytes(8, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptors)])
     connection.sendall(content)
 

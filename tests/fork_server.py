@@ -6,7 +6,9 @@ the command ends as the child ends. What cannot be the same in a forked process 
 fresh one. Tests of start-up, of what is imported and of closed streams use `sys.executable` instead.
 """
 
+import atexit
 import contextlib
+import ctypes
 import fcntl
 import gc
 import marshal
@@ -19,6 +21,7 @@ import signal
 import socket
 import subprocess
 import sys
+import traceback
 import types
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +29,7 @@ from pathlib import Path
 from tests.fork_client import FORWARDED, variables_read_at_import
 
 ROOT = Path(__file__).parents[1]
+CLONE_NEWNET = 0x40000000
 COMMANDS = ("python", "python3", "summarizer", "accelerate")
 IMPORTED = (
     *(
@@ -169,8 +173,11 @@ def _become(request: dict, folder: Path) -> None:
         signal.signal(number, signal.SIG_IGN if number in request["ignored"] else signal.SIG_DFL)
     if signal.SIGINT not in request["ignored"]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    lowest = max(*request["files"], *request["received"], 64) + 1
-    moved = [fcntl.fcntl(file, fcntl.F_DUPFD, lowest) for file in request["received"]]
+    network, *received = request["received"]
+    if request["changes_network"] and ctypes.CDLL(None).setns(network, CLONE_NEWNET) != 0:
+        raise OSError("cannot enter the network namespace of the command")
+    lowest = max(*request["files"], *received, network, 64) + 1
+    moved = [fcntl.fcntl(file, fcntl.F_DUPFD, lowest) for file in received]
     os.closerange(0, lowest)
     for file, number in zip(moved, request["files"], strict=True):
         os.dup2(file, number)
@@ -231,4 +238,11 @@ if __name__ == "__main__":
     print("ready", flush=True)
     request = server.next_child()
     _become(request, folder)
-    _run()
+    try:
+        _run()
+    except KeyboardInterrupt:  # the interpreter ends by the signal only for its own main module
+        traceback.print_exc()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
