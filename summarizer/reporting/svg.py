@@ -17,7 +17,8 @@ def page_svg(
     Colours become the CSS variables that `colors` names. Ids begin with `key`. `label` is read to those who cannot see.
     A group whose id is in `tooltips` gets that text as its tooltip.
     """
-    svg = ElementTree.fromstring(_NOT_XML.sub("\ufffd", content.decode("utf-8")))
+    written = " ".join(_NOT_XML.sub("\ufffd", content.decode("utf-8")).split()).replace("> <", "><")
+    svg = ElementTree.fromstring(written)
     box = svg.get("viewBox", "")
     svg.attrib.clear()
     svg.attrib.update({"viewBox": box, "role": "img", "aria-label": _NOT_XML.sub("\ufffd", label)})
