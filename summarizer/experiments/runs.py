@@ -28,7 +28,7 @@ from summarizer.files import write_json, write_whole
 from summarizer.generation.options import SummarySettings
 from summarizer.generation.summarizer import Summarizer
 from summarizer.training.classification import Classification, accuracy_and_macro_f1
-from summarizer.training.stopping import StopSignals
+from summarizer.training.stop_signals import StopSignals
 
 Say = Callable[[str], None]
 

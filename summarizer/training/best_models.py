@@ -16,8 +16,6 @@ from torch import Tensor, nn
 
 from summarizer.config import RunConfig
 from summarizer.data.preparation import PreparedData
-from summarizer.training.adaptation import without_adapters
-from summarizer.training.average import weights_applied
 from summarizer.training.card import make_card, without_paths
 from summarizer.training.checkpoint import (
     TrainingError,
@@ -28,9 +26,10 @@ from summarizer.training.checkpoint import (
     save_model_folder,
     write_folder,
 )
-from summarizer.training.engine import Engine
+from summarizer.training.engine import Engine, weights_applied
 from summarizer.training.run_log import RunLog
 from summarizer.training.task import Task
+from summarizer.training.trained_parameters import without_adapters
 from summarizer.training.validation import validation_loss
 
 CANDIDATES = "candidates"  # in the run folder: the best validated weights, for their mean
@@ -38,7 +37,7 @@ WEIGHTS_FILE = "model.safetensors"
 
 
 @dataclass(frozen=True)
-class Selection:
+class BestModels:
     """Validates and writes model folders. All processes call its methods together; the main one writes.
 
     sizes: parameters, documents, validation_documents, for the model card.

@@ -16,7 +16,7 @@ from summarizer.errors import InputError
 from summarizer.models import FastformerSummarizerForSequenceClassification
 from summarizer.padding import IGNORED
 from summarizer.training.distributed import sum_over_processes
-from summarizer.training.setup import begin_training, load_pretrained, load_tokenizer, new_model_config
+from summarizer.training.starting_model import begin_training, load_pretrained, load_tokenizer, new_model_config
 from summarizer.training.validation import share_in_batches
 
 

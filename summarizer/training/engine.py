@@ -6,7 +6,7 @@ Checkpoints, validation and model folders see whole tensors and whole models eit
 import copy
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,11 +22,54 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from summarizer.config import TrainingConfig
 from summarizer.errors import InputError
-from summarizer.training.average import ExponentialAverage
 from summarizer.training.optim import make_optimizer
 
 # Of a launcher's FSDP settings, those that have one value here.
 FSDP_SETTINGS = {"fsdp_version": 2, "cpu_ram_efficient_loading": False, "activation_checkpointing": False}
+
+
+class ExponentialAverage:
+    """θ̄ ← decay · θ̄ + (1 − decay) · θ after each step, in float32; younger averages decay faster.
+
+    The decay after t steps is min(decay, (1 + t) / (10 + t)), so that the first weights do not linger.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights: dict[str, Tensor] = {
+            name: parameter.detach().float().clone() for name, parameter in model.named_parameters()
+        }
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        """Take in the weights after step number `step` (from 1)."""
+        decay = min(self.decay, (1 + step) / (10 + step))
+        current = dict(model.named_parameters())
+        for name, value in self.weights.items():
+            value.lerp_(current[name].float(), 1 - decay)
+
+    @torch.no_grad()
+    def restart(self, weights: Mapping[str, Tensor]) -> None:
+        """Continue from these weights."""
+        for name, value in self.weights.items():
+            value.copy_(weights[name])
+
+
+@contextmanager
+def weights_applied(weights: Mapping[str, Tensor], model: nn.Module) -> Iterator[None]:
+    """The model with other weights, by the names of its parameters; with its own again afterwards."""
+    own = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    _copy(weights, model)
+    try:
+        yield
+    finally:
+        _copy(own, model)
+
+
+@torch.no_grad()
+def _copy(weights: Mapping[str, Tensor], model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        parameter.copy_(weights[name])
 
 
 @dataclass(frozen=True)
@@ -115,7 +158,7 @@ class Replicated:
     def whole_model(self) -> Iterator[Any]:
         """As in Engine: the model itself, for the time being with averaged weights."""
         model, average = self.trained.model, self.trained.average
-        with nullcontext() if average is None else average.applied(model):
+        with nullcontext() if average is None else weights_applied(average.weights, model):
             yield model
 
 

@@ -12,12 +12,11 @@ from summarizer.files import write_whole
 from summarizer.memory import keep_freed_memory
 from summarizer.training.checkpoint import TrainingError, last_good_checkpoint
 from summarizer.training.classification import Classification
-from summarizer.training.description import peak_memory
 from summarizer.training.distributed import naming_absent_processes
 from summarizer.training.launch import checkpoints_to_resume, locked, make_accelerator
 from summarizer.training.rehearsals import REHEARSALS
 from summarizer.training.run import Run
-from summarizer.training.run_log import RunLog, StepWindow
+from summarizer.training.run_log import RunLog, StepWindow, peak_memory
 from summarizer.training.summarization import Summarization
 
 TASKS: dict[str, Any] = {"summarization": Summarization, "classification": Classification}
@@ -72,7 +71,7 @@ def take_steps(run: Run, log: RunLog) -> None:
     saved = run.state.step or None  # the last step with a checkpoint; a resumed run starts at one
     shares = run.shares(settings.num_workers)
     with log, run.stop:
-        while run.in_budget() and not run.selection.stops_early(run.state, run.say):
+        while run.in_budget() and not run.best_models.stops_early(run.state, run.say):
             taken = run.step(next(shares))
             step, is_last = run.state.step, not run.in_budget()
             window.add(taken)
@@ -83,7 +82,7 @@ def take_steps(run: Run, log: RunLog) -> None:
             validates = step % settings.validate_every == 0 or is_last
             if validates:
                 with window.paused():
-                    run.state = run.selection.validate(run.state, log)
+                    run.state = run.best_models.validate(run.state, log)
             stopped = taken["stop"] > 0 and not is_last
             if stopped:
                 break
@@ -101,8 +100,8 @@ def take_steps(run: Run, log: RunLog) -> None:
         if saved != run.state.step:
             run.save_checkpoint()
         if not stopped:
-            run.selection.save_mean_of_best(run.state, log)
-        run.selection.save("last", run.state.step, run.state.validation)
+            run.best_models.save_mean_of_best(run.state, log)
+        run.best_models.save("last", run.state.step, run.state.validation)
     run.accelerator.end_training()
     if stopped:
         path = run.folder / "checkpoints" / f"step-{run.state.step:06d}"

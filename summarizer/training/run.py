@@ -4,6 +4,7 @@ A step is the same whatever the number of processes: the same micro-batches, the
 dropout that depends only on the seed, the step and the micro-batch. The same holds for a resumed run.
 """
 
+import itertools
 import math
 import sys
 import time
@@ -19,10 +20,10 @@ from torch import Tensor
 from summarizer.config import RunConfig, changed_keys, load_config
 from summarizer.data.batching import BatchPlan, load_shares, num_labels_in
 from summarizer.data.pairs import find_pairs
-from summarizer.data.preparation import PreparedData
+from summarizer.data.preparation import PreparedData, identical_documents
 from summarizer.errors import InputError
-from summarizer.training.adaptation import choose_what_is_trained
-from summarizer.training.best_models import Selection
+from summarizer.models.loading import bfloat16_is_fast, choose_device
+from summarizer.training.best_models import BestModels
 from summarizer.training.checkpoint import (
     TrainingError,
     TrainingState,
@@ -31,13 +32,15 @@ from summarizer.training.checkpoint import (
     prune_checkpoints,
     save_checkpoint,
 )
-from summarizer.training.description import describe
 from summarizer.training.distributed import sum_over_processes
 from summarizer.training.engine import clip_gradients, make_engine
 from summarizer.training.gradients import BatchTooLargeError, Gradients
 from summarizer.training.optim import learning_rate_at, set_learning_rate
-from summarizer.training.stopping import StopSignals
+from summarizer.training.stop_signals import StopSignals
 from summarizer.training.task import Task
+from summarizer.training.trained_parameters import choose_what_is_trained
+
+NAMES = {"train": "training", "validation": "validation", "test": "test"}
 
 
 class Run:
@@ -75,7 +78,7 @@ class Run:
         )
         self.engine = make_engine(accelerator, model, self.settings)
         self.trained = self.engine.trained
-        self.selection = Selection(config, folder, self.engine, task, self.data.get("validation"), sizes)
+        self.best_models = BestModels(config, folder, self.engine, task, self.data.get("validation"), sizes)
         self.gradients = Gradients(self.engine, task, self.settings, config.seed, training_data.rows[0])
         self.stop = StopSignals()
         samples = self.plan.fingerprint(self.settings.batches_per_step)
@@ -151,7 +154,7 @@ class Run:
         if self.accelerator.scaler is not None and self.state.loss_scaler:
             self.accelerator.scaler.load_state_dict(self.state.loss_scaler)
         notes += [f"resumed from {path}", *(f"changed since then: {line}" for line in changed)]
-        self.state = self.selection.resumed(self.state, notes.append)
+        self.state = self.best_models.resumed(self.state, notes.append)
         return notes
 
     def save_checkpoint(self) -> None:
@@ -162,13 +165,33 @@ class Run:
         save_checkpoint(checkpoints, state, self.trained, writes)
         if writes:
             prune_checkpoints(checkpoints, self.settings.keep_checkpoints, self.settings.keep_every)
-            self.selection.forget_candidates()
+            self.best_models.forget_candidates()
         self.accelerator.wait_for_everyone()
 
     def description(self) -> list[str]:
-        """Lines about the data, the model and how it is trained."""
-        described = describe(self.data, self.model_line + self.engine.note, self.plan, self.accelerator, self.settings)
-        return [*described, *self.task.notes]
+        """Lines about the data, what may be wrong with them, the model and how it is trained."""
+        settings, plan, accelerator = self.settings, self.plan, self.accelerator
+        precision = accelerator.mixed_precision.replace("no", "float32")
+        lines = [line for split, prepared in self.data.items() if split != "test" for line in prepared.lines()]
+        for first, second in itertools.combinations(self.data, 2):
+            if ids := identical_documents(self.data[first], self.data[second]):
+                what = f"{len(ids):,} {NAMES[second]} documents are {NAMES[first]} documents, too"
+                lines.append(f"warning: {what}: {', '.join(ids[:3])}")
+        lines.append(
+            f"{self.model_line}{self.engine.note}; {self.num_processes} process(es) on {accelerator.device.type}, "
+            f"{precision}; {plan.batches_per_step} micro-batch(es) of up to {settings.tokens_per_batch:,} source "
+            f"tokens a step, {plan.padding_share():.1%} padding"
+        )
+        if precision == "bf16" and not bfloat16_is_fast(choose_device("auto")):
+            lines.append(
+                "bf16 is slow on this machine, often slower than float32; training.mixed_precision=auto chooses"
+            )
+        if plan.batches_per_step != settings.batches_per_step:
+            lines.append(
+                f"training.batches_per_step raised from {settings.batches_per_step} to {plan.batches_per_step}: "
+                "every process needs a micro-batch"
+            )
+        return [*lines, *self.task.notes]
 
     def _changes(self) -> list[str]:
         try:

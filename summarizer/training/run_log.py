@@ -8,9 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import torch
 from accelerate import Accelerator
 
 from summarizer.files import write_whole
+from summarizer.memory import peak_memory_mb
 from summarizer.progress import WorkProgress
 
 
@@ -102,3 +104,11 @@ class StepWindow:
             f"{metrics['source_tokens_per_second']:,.0f} source tokens/s  "
             f"{metrics['documents_per_second']:.1f} documents/s"
         )
+
+
+def peak_memory(accelerator: Accelerator) -> dict[str, float]:
+    """The peak memory so far of this process, or of its GPU, as a metric; none where it cannot be read."""
+    if accelerator.device.type == "cuda":
+        return {"peak_memory_mb": torch.cuda.max_memory_allocated() / 2**20}
+    peak = peak_memory_mb()
+    return {} if peak is None else {"peak_memory_mb": peak}

@@ -17,7 +17,7 @@ from summarizer.generation.options import SummarySettings
 from summarizer.generation.writer import generate_summaries
 from summarizer.models.published import prepare_inputs
 from summarizer.padding import IGNORED
-from summarizer.training.setup import check_lengths, load_tokenizer, make_model
+from summarizer.training.starting_model import check_lengths, load_tokenizer, make_model
 
 
 class Summarization:

@@ -9,7 +9,7 @@ from summarizer.experiments.mixing_use import _GlobalVectors, measure_mixing_use
 from summarizer.files import write_json
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.training.classification import Classification
-from summarizer.training.setup import load_tokenizer, make_model
+from summarizer.training.starting_model import load_tokenizer, make_model
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from summarizer.training.average import ExponentialAverage
+from summarizer.training.engine import ExponentialAverage, weights_applied
 from tests.tiny import tiny_model
 
 
@@ -26,7 +26,7 @@ def test_the_model_has_the_average_for_a_while_and_its_own_weights_again_also_af
         value.fill_(0.25)
 
     def use():
-        with average.applied(model):
+        with weights_applied(average.weights, model):
             assert all((parameter == 0.25).all() for parameter in model.parameters())
             raise KeyError
 

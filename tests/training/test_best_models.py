@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from summarizer.errors import StoppedError
 from summarizer.evaluation.signature import signature_of_texts
-from summarizer.training.best_models import Selection, mean_weights
+from summarizer.training.best_models import BestModels, mean_weights
 from summarizer.training.checkpoint import complete_checkpoints, read_state
 from summarizer.training.loop import train
 from tests.training.test_loop import on_micro_batch, validations_of  # noqa: F401  (a fixture)
@@ -21,16 +21,16 @@ SETTINGS = ["training.average_best=2", "training.rouge_examples=0"]
 
 def test_the_mean_of_the_best_weights_is_validated_and_written_where_it_is_better(configure, monkeypatch, capsys):
     """Two candidates beside the last weights, on both sides: their mean is the last weights, and known to be good."""
-    original = Selection.save_mean_of_best
+    original = BestModels.save_mean_of_best
 
-    def with_candidates_beside(selection, state, log):
-        last = dict(selection.engine.trained.model.named_parameters())
+    def with_candidates_beside(best, state, log):
+        last = dict(best.engine.trained.model.named_parameters())
         for step, sign in zip(state.candidates, (1, -1), strict=True):
             beside = {name: (value + sign * 0.25).detach() for name, value in last.items()}
-            save_file(beside, selection.folder / f"candidates/step-{step}/model.safetensors")
-        original(selection, replace(state, best_score=-99.0), log)
+            save_file(beside, best.folder / f"candidates/step-{step}/model.safetensors")
+        original(best, replace(state, best_score=-99.0), log)
 
-    monkeypatch.setattr(Selection, "save_mean_of_best", with_candidates_beside)
+    monkeypatch.setattr(BestModels, "save_mean_of_best", with_candidates_beside)
     folder = train(configure(*SETTINGS))
     said = re.search(
         r"the mean of the weights after steps 3, 6: validation_loss (\S+): better than best/, written to averaged/",

@@ -10,7 +10,6 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from summarizer.config import TrainingConfig
 from summarizer.errors import InputError
 from summarizer.training import checkpoint
-from summarizer.training.average import ExponentialAverage
 from summarizer.training.checkpoint import (
     DamagedCheckpointError,
     Trained,
@@ -23,6 +22,7 @@ from summarizer.training.checkpoint import (
     save_checkpoint,
     save_model_folder,
 )
+from summarizer.training.engine import ExponentialAverage
 from summarizer.training.optim import make_optimizer
 from tests.corpus import tiny_tokenizer
 from tests.tiny import padded_batch, padded_labels, tiny_model

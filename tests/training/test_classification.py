@@ -10,7 +10,7 @@ from summarizer.config import load_config
 from summarizer.errors import InputError
 from summarizer.training.classification import accuracy_and_macro_f1
 from summarizer.training.loop import train
-from summarizer.training.setup import make_model
+from summarizer.training.starting_model import make_model
 from tests.corpus import WORDS, tiny_tokenizer, write_jsonl
 from tests.tiny import tiny_model
 from tests.training.conftest import TINY_MODEL

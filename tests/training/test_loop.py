@@ -18,7 +18,7 @@ from summarizer.generation.summarizer import Summarizer
 from summarizer.training import best_models, loop, summarization
 from summarizer.training.checkpoint import complete_checkpoints
 from summarizer.training.loop import TrainingError, train
-from summarizer.training.stopping import StopSignals
+from summarizer.training.stop_signals import StopSignals
 from tests.corpus import TEXTS, sentence, write_jsonl
 
 
@@ -147,15 +147,15 @@ def test_the_first_best_model_comes_with_a_checkpoint_to_go_on_from(configure, m
     class Killed(BaseException):
         """Like SIGKILL: nothing is written after it."""
 
-    original = best_models.Selection.validate
+    original = best_models.BestModels.validate
 
-    def kill_in_the_second(selection, state, log):
+    def kill_in_the_second(best, state, log):
         if state.step == 4:
             raise Killed
-        return original(selection, state, log)
+        return original(best, state, log)
 
     settings = ("training.validate_every=2", "training.save_every=100")
-    monkeypatch.setattr(best_models.Selection, "validate", kill_in_the_second)
+    monkeypatch.setattr(best_models.BestModels, "validate", kill_in_the_second)
     with pytest.raises(Killed):
         train(configure(*settings))
     monkeypatch.undo()

@@ -4,7 +4,7 @@ import pytest
 
 from summarizer.errors import InputError
 from summarizer.training.loop import train
-from summarizer.training.rate_finder import HIGHEST, LOWEST, STEPS, try_rates
+from summarizer.training.rehearsals import HIGHEST, LOWEST, STEPS, try_rates
 
 
 def descent(curvature):

@@ -6,8 +6,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM
 
 from summarizer.errors import InputError
-from summarizer.training.adaptation import choose_what_is_trained, without_adapters
 from summarizer.training.loop import train
+from summarizer.training.trained_parameters import choose_what_is_trained, without_adapters
 from tests.tiny import padded_batch, padded_labels, tiny_model
 from tests.training.test_loop import assert_same_tensors, tiny_bart_folder
 

@@ -5,7 +5,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 from summarizer.config import RunConfig
 from summarizer.errors import InputError
 from summarizer.generation_options import GenerationOptions
-from summarizer.training.setup import check_lengths, load_tokenizer, make_generation_config, make_model
+from summarizer.training.starting_model import check_lengths, load_tokenizer, make_generation_config, make_model
 from tests.corpus import tiny_tokenizer
 from tests.tiny import tiny_model
 
