@@ -17,7 +17,7 @@ from summarizer.errors import InputError
 from summarizer.evaluation.baselines import fit_lead_k
 from summarizer.evaluation.bertscore import PAIRS_AT_ONCE, BertScorer
 from summarizer.evaluation.example_scores import MODEL, BaselineSettings, Result, score_example
-from summarizer.evaluation.examples import Example, Examples, Policy, open_examples
+from summarizer.evaluation.examples import Example, Examples, Policy, pair_examples
 from summarizer.evaluation.files_of_texts import Columns, read_references, text_files
 from summarizer.evaluation.parallel import open_map
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
@@ -87,18 +87,18 @@ def evaluate(
 ) -> Evaluation:
     """Score a file of predictions against a file of references and write `output` and the examples beside it.
 
-    A failed or empty prediction scores 0. Only numbers stay in memory, however many examples there are. `progress`
-    wraps the stream of results of a known number. Raises InputError for files that cannot be read or paired (see
-    `open_examples`) and for baselines without documents.
+    A failed or empty prediction scores 0. Predictions and scores are held in memory; references and documents are
+    streamed. `progress` wraps the stream of results and is told their number. Raises InputError for files that cannot
+    be read or paired (see `pair_examples`) and for baselines without documents.
     """
     output = output or default_output(predictions_path)
     _check_output(output, (predictions_path, references_path))
     options.check()
     scorer = BertScorer(options.bert_score, options.bert_score_layer) if options.bert_score else None
+    paired = pair_examples(predictions_path, references_path, options.columns, options.policy)
+    baselines = _baseline_settings(paired, references_path, options)
     with ExitStack() as stack:
-        paired = stack.enter_context(open_examples(predictions_path, references_path, options.columns, options.policy))
         map_jobs = stack.enter_context(open_map(options.processes))
-        baselines = _baseline_settings(paired, references_path, options)
         score = partial(score_example, settings=options.rouge, baselines=baselines)
         table = ScoreTable((*ROUGE_TYPES, BERT_SCORE) if scorer else ROUGE_TYPES)
         facts = _Facts()

@@ -1,12 +1,8 @@
-"""Predictions and references brought together by id or by order, streamed: texts stay on disk until their turn."""
+"""Predictions paired with references by id or by order: predictions in memory, references and documents streamed."""
 
-import json
 import re
-import sqlite3
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -66,12 +62,11 @@ class Examples:
 
 @dataclass
 class _Side:
-    """What is kept of a file in memory: for each row its id and whether it is empty, and the ids' positions."""
+    """The ids of a file's rows in order, whether each text is empty, and the row that each id names."""
 
     path: Path
     ids: list[str | None] = field(default_factory=list)
     empty: list[bool] = field(default_factory=list)
-    failed: int = 0
     positions: dict[str, int] = field(default_factory=dict)
     num_repeated: int = 0
 
@@ -104,50 +99,42 @@ class _Side:
             )
 
 
-@contextmanager
-def open_examples(
-    predictions_path: Path, references_path: Path, columns: Columns, policy: Policy
-) -> Iterator[Examples]:
+def pair_examples(predictions_path: Path, references_path: Path, columns: Columns, policy: Policy) -> Examples:
     """Pair the rows of two files (or folders) by id, or by order where a side has no ids.
 
-    Both are read once to find out what they hold, the references once more when the examples are wanted. Meanwhile
-    the predictions lie in a temporary file. Raises InputError, naming the first few, for what the policy refuses.
+    The references file is read once here, and again each time the examples are iterated. Raises InputError, naming
+    the first few ids, for what the policy refuses.
     """
-    with tempfile.TemporaryDirectory(prefix="summarizer-") as folder, _Store(Path(folder) / "rows.db") as store:
-        predictions, references = _Side(predictions_path), _Side(references_path)
-        for row in read_predictions(predictions_path, columns):
-            predictions.failed += row.failed
-            predictions.add(row)
-            store.append(row)
-        for row in read_references(references_path, columns):
-            references.add(row)
-        notes: list[str] = []
-        for side in (predictions, references):
-            side.index(policy.duplicates, notes)
-        partners, counts = _pair(predictions, references, policy, notes)  # by the position of the reference
-        _decide_empty(predictions, references, partners, policy, notes)
-        if not partners:
-            raise InputError(
-                f"nothing is left to score of {predictions_path} and {references_path}: {'; '.join(notes)}"
-            )
+    rows = list(read_predictions(predictions_path, columns))
+    predictions, references = _Side(predictions_path), _Side(references_path)
+    for row in rows:
+        predictions.add(row)
+    for row in read_references(references_path, columns):
+        references.add(row)
+    notes: list[str] = []
+    for side in (predictions, references):
+        side.index(policy.duplicates, notes)
+    partners, counts = _pair(predictions, references, policy, notes)  # by the position of the reference
+    _decide_empty(predictions, references, partners, policy, notes)
+    if not partners:
+        raise InputError(f"nothing is left to score of {predictions_path} and {references_path}: {'; '.join(notes)}")
 
-        def stream() -> Iterator[Example]:
-            for position, reference in enumerate(read_references(references_path, columns)):
-                if position in partners:
-                    partner = partners[position]
-                    text, failed, source_cut = ("", False, None) if partner is None else store.get(partner)
-                    own_id = references.ids[position] or (partner is not None and predictions.ids[partner])
-                    yield Example(
-                        own_id or str(position + 1),
-                        text,
-                        reference.text,
-                        reference.document,
-                        failed,
-                        reference.other_texts,
-                        source_cut,
-                    )
+    def stream() -> Iterator[Example]:
+        for position, reference in enumerate(read_references(references_path, columns)):
+            if position in partners:
+                partner = partners[position]
+                prediction = None if partner is None else rows[partner]
+                yield Example(
+                    references.ids[position] or (partner is not None and predictions.ids[partner]) or str(position + 1),
+                    prediction.text if prediction else "",
+                    reference.text,
+                    reference.document,
+                    failed=prediction is not None and prediction.failed,
+                    other_references=reference.other_texts,
+                    source_cut=prediction.source_cut if prediction else None,
+                )
 
-        yield Examples(len(partners), stream, counts, notes)
+    return Examples(len(partners), stream, counts, notes)
 
 
 def _pair(
@@ -220,32 +207,6 @@ def _decide_empty(
         if policy.empty == "drop":
             for at in found:
                 partners.pop(at, None)
-
-
-class _Store:
-    """Predictions on disk, by position."""
-
-    def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path)
-        self._connection.execute("CREATE TABLE rows (position INTEGER PRIMARY KEY, content TEXT)")
-        self._count = 0
-
-    def __enter__(self) -> "_Store":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
-
-    def append(self, row: TextRow) -> None:
-        """Keep the next row."""
-        content = json.dumps([row.text, row.failed, row.source_cut])
-        self._connection.execute("INSERT INTO rows VALUES (?, ?)", (self._count, content))
-        self._count += 1
-
-    def get(self, position: int) -> tuple[str, bool, bool | None]:
-        """Text, whether it failed, whether its document was cut."""
-        query = self._connection.execute("SELECT content FROM rows WHERE position = ?", (position,))
-        return tuple(json.loads(query.fetchone()[0]))
 
 
 def first_of(ids: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ class Columns:
     document: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TextRow:
     """A prediction or a reference, as a file holds it."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from summarizer.errors import InputError
 from summarizer.evaluation.evaluate import hash_of_texts
-from summarizer.evaluation.examples import Policy, open_examples
+from summarizer.evaluation.examples import Policy, pair_examples
 from summarizer.evaluation.files_of_texts import Columns
 from summarizer.reporting.scored_files import ScoredFile, read_lines
 
@@ -72,10 +72,9 @@ def _take_texts_of_inputs(file: ScoredFile, texts: Mapping[str, ExampleTexts]) -
         if hash_of_texts(path) != file.inputs["files_sha256"][side]:
             raise InputError(f"{path} has changed since it was scored; score it again")
     columns = Columns(**file.inputs["columns"])
-    with open_examples(paths["predictions"], paths["references"], columns, _TOLERANT) as examples:
-        for example in examples:
-            if example.id in texts:
-                _take(texts[example.id], file.model.name, example.document, example.references, example.prediction)
+    for example in pair_examples(paths["predictions"], paths["references"], columns, _TOLERANT):
+        if example.id in texts:
+            _take(texts[example.id], file.model.name, example.document, example.references, example.prediction)
 
 
 def _take(texts: ExampleTexts, system: str, document: str | None, references: Sequence[str], prediction: str) -> None:

@@ -5,13 +5,13 @@ import re
 import pytest
 
 from summarizer.errors import InputError
-from summarizer.evaluation.examples import Example, Policy, open_examples
+from summarizer.evaluation.examples import Example, Policy, pair_examples
 from summarizer.evaluation.files_of_texts import Columns
 
 
 def read_examples(predictions_path, references_path, columns=Columns(), **policy):  # noqa: B008  (it is frozen)
-    with open_examples(predictions_path, references_path, columns, Policy(**policy)) as paired:
-        return list(paired), paired.counts, paired.notes
+    paired = pair_examples(predictions_path, references_path, columns, Policy(**policy))
+    return list(paired), paired.counts, paired.notes
 
 
 COUNTS = ("predictions_left_out", "references_left_out", "predictions_missing", "duplicates_left_out")
