@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from summarizer.benchmarks.compared_models import Sizes, make_inputs, make_seq2seq
+from summarizer.benchmarks.compared_models import make_inputs, make_seq2seq
+from summarizer.benchmarks.settings import Sizes
 from summarizer.files import write_json
 
 SIZES = Sizes(d_model=64, layers=2, heads=4, ffn_dim=128, vocab_size=500)

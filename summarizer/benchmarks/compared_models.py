@@ -1,6 +1,5 @@
 """The models that are compared: ours, and transformers' for long documents, of one size and with random weights."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from transformers.models.bigbird_pegasus.modeling_bigbird_pegasus import BigBird
 from transformers.models.led.modeling_led import LEDEncoder
 from transformers.models.pegasus_x.modeling_pegasus_x import PegasusXEncoder
 
+from summarizer.benchmarks.settings import Sizes
 from summarizer.errors import InputError
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
 from summarizer.models.mixers import MIXERS
@@ -29,17 +29,6 @@ _OTHERS = {
     "bigbird_pegasus": (BigBirdPegasusConfig, BigBirdPegasusEncoder, BigBirdPegasusForConditionalGeneration),
     "pegasus_x": (PegasusXConfig, PegasusXEncoder, PegasusXForConditionalGeneration),
 }
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What all compared models have in common; the decoder is as deep and wide as the encoder."""
-
-    d_model: int = 512
-    layers: int = 4
-    heads: int = 8
-    ffn_dim: int = 2048
-    vocab_size: int = 12_000
 
 
 def encoder_names() -> list[str]:

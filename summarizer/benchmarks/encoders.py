@@ -1,7 +1,7 @@
 """Encoders side by side: time and memory against length, growth, and the floor that the plain products set."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from summarizer.benchmarks.compared_models import Sizes, check_names, encoder_names, make_encoder, make_inputs
+from summarizer.benchmarks.compared_models import check_names, encoder_names, make_encoder, make_inputs
 from summarizer.benchmarks.growth_plot import plot_growth
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.benchmarks.peak_memory import peak_megabytes
+from summarizer.benchmarks.settings import EncoderSettings
 from summarizer.benchmarks.timing import Timing, alternating
 from summarizer.memory import keep_freed_memory
 from summarizer.models.loading import choose_device
@@ -23,32 +24,7 @@ OURS, QUADRATIC, FLOOR = "fastformer", "full", "floor"
 FORWARD, BACKWARD = "forward", "forward_backward"
 
 
-@dataclass(frozen=True)
-class EncoderSettings:
-    """What is measured; lengths are in tokens, weights and activations in `dtypes`."""
-
-    encoders: list[str]
-    lengths: list[int]
-    dtypes: list[str]
-    backward: bool = False
-    sizes: Sizes = field(default_factory=Sizes)
-    batch_tokens: int | None = None  # tokens in a batch, the same for all lengths; None: one document
-    repeats: int = 5
-    max_seconds: float = 60.0  # what takes longer is measured once
-    memory: bool = True
-    device: str = "auto"
-
-    def batch_size(self, length: int) -> int:
-        """Documents in a batch of that length."""
-        return max(1, self.batch_tokens // length) if self.batch_tokens else 1
-
-    @property
-    def directions(self) -> list[str]:
-        """What is timed of each encoder."""
-        return [FORWARD, BACKWARD] if self.backward else [FORWARD]
-
-
-def measure_encoders(settings: EncoderSettings) -> dict[str, Any]:
+def measure(settings: EncoderSettings) -> dict[str, Any]:
     """Measure every encoder at every length in every dtype. Returns what the JSON file holds."""
     check_names(settings.encoders, encoder_names())
     keep_freed_memory()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import product
 from statistics import median
 from typing import Any
@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 from transformers import GenerationMixin
 
-from summarizer.benchmarks.compared_models import Sizes, check_names, make_inputs, make_seq2seq
+from summarizer.benchmarks.compared_models import check_names, make_inputs, make_seq2seq
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.benchmarks.peak_memory import MEGABYTE, peak_megabytes
+from summarizer.benchmarks.settings import GenerationSettings
 from summarizer.benchmarks.timing import Timing, alternating, timed, wait_for
 from summarizer.memory import keep_freed_memory
 from summarizer.models import FastformerSummarizerForConditionalGeneration
@@ -22,23 +23,6 @@ from summarizer.progress import WorkProgress
 
 OURS, SYSTEMS = "fastformer", ("fastformer", "expanded", "led")
 BLOCKED_NGRAM = 3
-
-
-@dataclass(frozen=True)
-class GenerationSettings:
-    """What is measured; every system writes exactly `new_tokens` a summary, so that all do the same work."""
-
-    lengths: list[int]
-    num_beams: list[int]
-    batch_sizes: list[int]
-    systems: list[str] = field(default_factory=lambda: list(SYSTEMS))
-    new_tokens: int = 64
-    dtype: str = "float32"
-    sizes: Sizes = field(default_factory=Sizes)
-    repeats: int = 3
-    max_seconds: float = 120.0
-    memory: bool = True
-    device: str = "auto"
 
 
 class ExpandedSummarizer(FastformerSummarizerForConditionalGeneration):
@@ -83,7 +67,7 @@ class ForwardClock:
         return stop
 
 
-def measure_generation(settings: GenerationSettings) -> dict[str, Any]:
+def measure(settings: GenerationSettings) -> dict[str, Any]:
     """Measure every system for every length, number of beams and batch size. Returns what the JSON file holds."""
     check_names(settings.systems, list(SYSTEMS))
     keep_freed_memory()

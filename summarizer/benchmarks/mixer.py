@@ -1,7 +1,7 @@
 """The Fastformer as it is computed, folded into one matrix a document, against the paper's equations as they stand."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.benchmarks.peak_memory import peak_megabytes
+from summarizer.benchmarks.settings import MixerSettings
 from summarizer.benchmarks.timing import alternating
 from summarizer.memory import keep_freed_memory
 from summarizer.models.loading import choose_device
@@ -18,20 +19,6 @@ from summarizer.progress import WorkProgress
 
 FOLDED, LITERAL = "folded", "literal"
 FORWARD, BACKWARD = "forward", "forward_backward"
-
-
-@dataclass(frozen=True)
-class MixerSettings:
-    """One token mixing alone."""
-
-    length: int = 16_384
-    d_model: int = 512
-    heads: int = 8
-    batch_size: int = 1
-    dtype: str = "float32"
-    repeats: int = 5
-    memory: bool = True
-    device: str = "auto"
 
 
 class LiteralFastformer(nn.Module):
@@ -58,7 +45,7 @@ class LiteralFastformer(nn.Module):
         return (weights[..., None] * heads).sum(dim=1, keepdim=True).flatten(-2)
 
 
-def measure_mixer(settings: MixerSettings) -> dict[str, Any]:
+def measure(settings: MixerSettings) -> dict[str, Any]:
     """Time and memory of both forms, and by how much their outputs differ. Returns what the JSON file holds."""
     keep_freed_memory()
     device = choose_device(settings.device)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
 
 from summarizer.benchmarks.machine import describe_machine
+from summarizer.benchmarks.settings import ProfileSettings
 from summarizer.benchmarks.timing import timed
 from summarizer.config import TrainingConfig
 from summarizer.generation.options import SummarySettings
@@ -24,22 +25,7 @@ from summarizer.training.summarization import summed_loss
 TOP_OPERATIONS = 12
 
 
-@dataclass(frozen=True)
-class ProfileSettings:
-    """What is measured; lengths are in tokens. Token ids are random: speed does not depend on them."""
-
-    model: str = "default"
-    batch_size: int = 8
-    source_tokens: int = 2048
-    target_tokens: int = 320
-    num_beams: int = 4
-    dtype: str = "auto"  # of summarizing; training is float32 under autocast to it
-    device: str = "auto"
-    repeats: int = 5
-    seed: int = 1
-
-
-def profile_model(settings: ProfileSettings) -> dict[str, Any]:
+def measure(settings: ProfileSettings) -> dict[str, Any]:
     """Measure training steps and summarizing; medians over `repeats`. Returns what the JSON file holds."""
     keep_freed_memory()
     summarizer = Summarizer.from_pretrained(settings.model, settings.device, settings.dtype)

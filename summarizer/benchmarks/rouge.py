@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from rouge_score.rouge_scorer import RougeScorer
 
 from summarizer.benchmarks.machine import describe_machine
+from summarizer.benchmarks.settings import RougeBenchmarkSettings
 from summarizer.benchmarks.timing import alternating
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings, Scores, open_map, score_pair
 from summarizer.progress import WorkProgress
@@ -19,18 +20,7 @@ PLAIN, OURS = "rouge-score", "summarizer"
 SETTINGS = RougeSettings(split="newline")  # the only split that rouge-score knows
 
 
-@dataclass(frozen=True)
-class RougeBenchmarkSettings:
-    """What is measured: made-up texts of so many words, in sentences of 20, a sentence a line."""
-
-    processes: list[int]
-    examples: int = 200
-    words: int = 200
-    repeats: int = 3
-    seed: int = 1
-
-
-def measure_rouge(settings: RougeBenchmarkSettings) -> dict[str, Any]:
+def measure(settings: RougeBenchmarkSettings) -> dict[str, Any]:
     """Score the same pairs with rouge-score and with ours. Returns what the JSON file holds.
 
     Processes are started before the clock is: in an evaluation of any size their start does not count.

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from summarizer.benchmarks.compared_models import FIRST_WORD, Sizes, check_names, make_inputs, make_seq2seq
+from summarizer.benchmarks.compared_models import FIRST_WORD, check_names, make_inputs, make_seq2seq
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.benchmarks.peak_memory import peak_megabytes
 from summarizer.benchmarks.profile import product_work
+from summarizer.benchmarks.settings import TrainingSettings
 from summarizer.benchmarks.timing import alternating
 from summarizer.config import TrainingConfig
 from summarizer.memory import keep_freed_memory
@@ -24,27 +25,7 @@ from summarizer.training.summarization import summed_loss
 OURS, SYSTEMS, PRODUCTS = "fastformer", ("fastformer", "led", "bigbird_pegasus", "pegasus_x"), "products"
 
 
-@dataclass(frozen=True)
-class TrainingSettings:
-    """What is measured; weights are float32, and bfloat16 means autocast to it, as in training."""
-
-    lengths: list[int]
-    systems: list[str] = field(default_factory=lambda: list(SYSTEMS[:3]))
-    target_tokens: int = 256
-    batch_tokens: int | None = None  # source tokens in a batch, the same for all lengths; None: one document
-    dtype: str = "float32"
-    sizes: Sizes = field(default_factory=Sizes)
-    repeats: int = 3
-    max_seconds: float = 120.0
-    memory: bool = True
-    device: str = "auto"
-
-    def batch_size(self, length: int) -> int:
-        """Documents in a batch of that length."""
-        return max(1, self.batch_tokens // length) if self.batch_tokens else 1
-
-
-def measure_training(settings: TrainingSettings) -> dict[str, Any]:
+def measure(settings: TrainingSettings) -> dict[str, Any]:
     """Measure the steps of every system at every length. Returns what the JSON file holds."""
     check_names(settings.systems, list(SYSTEMS))
     keep_freed_memory()

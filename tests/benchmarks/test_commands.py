@@ -5,7 +5,8 @@ import json
 import pytest
 import torch
 
-from summarizer.benchmarks.compared_models import Sizes, make_encoder, make_inputs
+from summarizer.benchmarks.compared_models import make_encoder, make_inputs
+from summarizer.benchmarks.settings import Sizes
 from summarizer.cli.app import main
 from summarizer.models.mixers import MIXERS
 from summarizer.reporting.benchmark_tables import TABLES, benchmark_table
@@ -109,8 +110,8 @@ def test_generation_compares_systems_that_write_the_same_number_of_tokens(measur
 
 
 def test_the_expanded_twin_writes_what_the_shared_document_gives():
-    from summarizer.benchmarks.compared_models import Sizes
-    from summarizer.benchmarks.generation import GenerationSettings, generation_work
+    from summarizer.benchmarks.generation import generation_work
+    from summarizer.benchmarks.settings import GenerationSettings, Sizes
 
     settings = GenerationSettings([48], [3], [2], new_tokens=6, sizes=Sizes(32, 1, 2, 64, 300))
     shared, expanded = (generation_work(name, settings, 48, 3, 2, "cpu")() for name in ("fastformer", "expanded"))

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from summarizer.benchmarks.profile import ProfileSettings, profile_model, summary_lines
+from summarizer.benchmarks.profile import measure, summary_lines
+from summarizer.benchmarks.settings import ProfileSettings
 from summarizer.data.tokenizer import train_tokenizer
 from summarizer.reporting.result_tables import profile_table
 from tests.tiny import tiny_model
@@ -24,7 +25,7 @@ def model_folder(tmp_path_factory):
 
 def test_a_profile_has_consistent_figures(model_folder, tmp_path):
     settings = ProfileSettings(model_folder, 2, 64, 6, num_beams=2, dtype="float32", device="cpu", repeats=2)
-    result = profile_model(settings)
+    result = measure(settings)
     training, summarizing = result["training"], result["summarizing"]
     assert training["source_tokens_per_second"] == pytest.approx(2 * 64 / training["seconds_per_step"])
     floor = training["flops_per_step"] / training["product_flops_per_second"]
