@@ -30,7 +30,11 @@ def decode_text(content: bytes, declared_encoding: str | None = None) -> str:
     The first that fits counts; raises InputError when none does.
     """
     if encoding := marked_encoding(content):
-        return _decode_marked(content, encoding)
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError as error:
+            name = encoding.removesuffix("-sig").upper()
+            raise InputError(f"starts as {name} but is not ({error.reason})") from error
     try:
         refuse_zeros(content)
     except ValueError as error:
@@ -42,13 +46,6 @@ def decode_text(content: bytes, declared_encoding: str | None = None) -> str:
     if guessed is None:
         raise InputError("not text in a known encoding; save it as UTF-8")
     return content.decode(guessed)
-
-
-def _decode_marked(content: bytes, encoding: str) -> str:
-    try:
-        return content.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise InputError(f"starts as {encoding.removesuffix('-sig').upper()} but is not ({error.reason})") from error
 
 
 def _try_decode(content: bytes, encoding: str) -> str | None:
@@ -65,15 +62,14 @@ _MARKS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")  # never in text, common in other files
-_TO_JAPANESE = re.compile(rb"\x1b\$[@B]")
-_CHUNK = 2**20
-_SAMPLE = 2**16  # bytes of which an encoding is guessed
 
 
 def marked_encoding(content: bytes) -> str | None:
     """The encoding whose byte-order mark `content` starts with."""
     return next((encoding for mark, encoding in _MARKS if content.startswith(mark)), None)
+
+
+_TO_JAPANESE = re.compile(rb"\x1b\$[@B]")
 
 
 def escaped_encoding(content: bytes) -> str | None:
@@ -85,6 +81,9 @@ def refuse_zeros(content: bytes) -> None:
     """Raise ValueError where zero bytes are too many for text without a mark; a stray one is only dropped."""
     if content.count(0) > len(content) / 20:
         raise ValueError("zero bytes, as in no text; if it is UTF-16 without its mark, save it as UTF-8")
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")  # never in text, common in other files
 
 
 def guess_encoding(content: bytes) -> str | None:
@@ -103,11 +102,27 @@ def guess_encoding(content: bytes) -> str | None:
     return None if best is None else best.encoding
 
 
+def _looks_western(text: str) -> bool:
+    """Whether text decoded as cp1252 reads well: no controls or signs inside words, no three special letters in a row.
+
+    Other alphabets, which share their bytes with Western accented letters, make whole words of those.
+    """
+    return not (
+        _CONTROLS.search(text)
+        or re.search(r"[A-Za-z][¡£¤¥¦§¨©¬®±²³µ¶¸¹¼½¾¿×÷][A-Za-z]", text)
+        or re.search(r"[À-ÖØ-öø-ÿŒœŠšŽžŸƒ]{3}", text)
+    )
+
+
+_CHUNK = 2**20
+_SAMPLE = 2**16  # bytes of which an encoding is guessed
+
+
 def encoding_of_lines(file: IO[bytes]) -> str:
     """The encoding of a file of lines, read as far as its first ones that are not ASCII tell it.
 
     UTF-8 if half of those are, so that a broken line does not change what the others mean, or if nothing else fits.
-    Raises ValueError for what is no text.
+    Raises ValueError if the file is not text.
     """
     chunk = file.read(_CHUNK)
     if marked := marked_encoding(chunk):
@@ -136,18 +151,6 @@ def _is_utf8(line: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _looks_western(text: str) -> bool:
-    """Whether text decoded as cp1252 reads well: no controls or signs inside words, no three special letters in a row.
-
-    Other alphabets, which share their bytes with Western accented letters, make whole words of those.
-    """
-    return not (
-        _CONTROLS.search(text)
-        or re.search(r"[A-Za-z][¡£¤¥¦§¨©¬®±²³µ¶¸¹¼½¾¿×÷][A-Za-z]", text)
-        or re.search(r"[À-ÖØ-öø-ÿŒœŠšŽžŸƒ]{3}", text)
-    )
 
 
 Split = Literal["auto", "newline", "sentencex"]

@@ -74,7 +74,7 @@ def evaluate(
     from summarizer.evaluation.examples import Policy
     from summarizer.evaluation.files_of_texts import Columns
     from summarizer.evaluation.rouge import RougeSettings
-    from summarizer.evaluation.terminal import print_evaluation, show_progress
+    from summarizer.evaluation.terminal import print_evaluation
 
     options = EvaluationOptions(
         rouge=RougeSettings(tokenizer, stemmer, split, several_references),
@@ -91,10 +91,9 @@ def evaluate(
         seed=seed,
         processes=processes,
     )
-    if quiet:
-        run(predictions, references, output, options)
-    else:
-        print_evaluation(run(predictions, references, output, options, show_progress), predictions.stem)
+    evaluation = run(predictions, references, output, options, quiet)
+    if not quiet:
+        print_evaluation(evaluation, predictions.stem)
 
 
 def compare(

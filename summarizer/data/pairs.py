@@ -67,10 +67,11 @@ class DataSplit:
     hub_name: str | None = None
 
     def fingerprint(self) -> list[str]:
-        """What identifies the content: hashes of the files, or the hub data set's own fingerprint."""
+        """What identifies the content: hashes of the files, or of the Arrow files of a hub data set."""
         if self.hub_id is None:
             return [hash_of_file(path) for path in self.files]
-        return [self.hub_id, str(self.hub_name), self.split, _load_hub_split(self)._fingerprint]
+        hashes = [hash_of_file(Path(file["filename"])) for file in _load_hub_split(self).cache_files]
+        return [self.hub_id, str(self.hub_name), self.split, *hashes]
 
 
 def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> DataSplit:
@@ -103,13 +104,15 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> D
     return DataSplit(split, files=tuple(files))
 
 
-def read_pairs(source: DataSplit, config: DataConfig, report: ReadReport, target: Target = "summary") -> Iterator[Pair]:
-    """Stream the pairs of a source; rows that cannot be used are counted in `report`, never silently gone.
+def read_pairs(
+    data_split: DataSplit, config: DataConfig, report: ReadReport, target: Target = "summary"
+) -> Iterator[Pair]:
+    """Stream the pairs of a split; rows that cannot be used are counted in `report`, never silently gone.
 
     Raises InputError when a column is missing, naming those that are there.
     """
     columns: tuple[str, str] | None = None
-    for row in _rows(source):
+    for row in _rows(data_split):
         if row.error is not None:
             report.drop(row.error.partition(" (")[0], row.location)
             continue
@@ -143,20 +146,22 @@ def _split_files(folder: Path, split: str) -> list[Path]:
     return [path for path in found if path.name.startswith(_prefixes(split))]
 
 
-def _rows(source: DataSplit) -> Iterator[Row]:
-    if source.hub_id is not None:
-        for number, columns in enumerate(_load_hub_split(source), start=1):
-            yield Row(f"{source.hub_id}:{source.split}:{number}", dict(columns))
-    for path in source.files:
+def _rows(data_split: DataSplit) -> Iterator[Row]:
+    if data_split.hub_id is not None:
+        for number, columns in enumerate(_load_hub_split(data_split), start=1):
+            yield Row(f"{data_split.hub_id}:{data_split.split}:{number}", dict(columns))
+    for path in data_split.files:
         yield from read_rows(path)
 
 
-def _load_hub_split(source: DataSplit) -> Any:
+def _load_hub_split(data_split: DataSplit) -> Any:
     """The split of a hub data set; code in the repository is never run."""
     import datasets
 
     try:
-        return datasets.load_dataset(str(source.hub_id), source.hub_name, split=source.split)
+        return datasets.load_dataset(
+            str(data_split.hub_id), data_split.hub_name, split=data_split.split, keep_in_memory=False
+        )
     except Exception as error:  # the hub client's errors share no base class
         message = " ".join(str(error).split())
-        raise InputError(f"data.{source.split}: cannot load '{source.hub_id}': {message}") from error
+        raise InputError(f"data.{data_split.split}: cannot load '{data_split.hub_id}': {message}") from error

@@ -82,12 +82,12 @@ def prepare(
     """
     import datasets
 
-    source = find_pairs(entries, split, config.hub_name)
-    key = _cache_key(source, config, tokenizer, limit, target)
+    data_split = find_pairs(entries, split, config.hub_name)
+    key = _cache_key(data_split, config, tokenizer, limit, target)
     arrow = Path(config.cache_dir, f"{split}-{key}.arrow")
     account = arrow.with_suffix(".json")
     if not (arrow.is_file() and account.is_file()):
-        report = _write_arrow(arrow, source, config, tokenizer, limit, target)
+        report = _write_arrow(arrow, data_split, config, tokenizer, limit, target)
         write_json(account, report)
     report = json.loads(account.read_text(encoding="utf-8"))
     rows = datasets.Dataset.from_file(str(arrow))
@@ -95,7 +95,7 @@ def prepare(
     return PreparedData(rows, table["source_length"].to_pylist(), table["target_length"].to_pylist(), report)
 
 
-def _cache_key(source: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target) -> str:
+def _cache_key(data_split: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target) -> str:
     settings = asdict(config)
     relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens", "sentence_per_line")
     if target == "label":
@@ -103,7 +103,7 @@ def _cache_key(source: DataSplit, config: DataConfig, tokenizer: Any, limit: int
     parts = {
         "target": target,
         "version": FORMAT_VERSION,
-        "content": source.fingerprint(),
+        "content": data_split.fingerprint(),
         "tokenizer": _tokenizer_fingerprint(tokenizer),
         "limit": limit,
         **{name: settings[name] for name in relevant},
@@ -121,7 +121,7 @@ def _tokenizer_fingerprint(tokenizer: Any) -> str:
 
 
 def _write_arrow(
-    arrow: Path, source: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target
+    arrow: Path, data_split: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target
 ) -> dict[str, Any]:
     """Tokenise into the Arrow file; returns the account of what was taken, dropped and truncated."""
     import pyarrow as pa
@@ -140,12 +140,12 @@ def _write_arrow(
         }
     )
     read = ReadReport()
-    pairs = itertools.islice(read_pairs(source, config, read, target), limit)
+    pairs = itertools.islice(read_pairs(data_split, config, read, target), limit)
     sources = SourceEncoder(tokenizer, config.max_source_tokens, sentence_per_line=config.sentence_per_line)
     targets = SourceEncoder(tokenizer, config.max_target_tokens) if target == "summary" else None
     totals: Counter[str] = Counter()
     with (
-        WorkProgress(f"preparing {source.split}", "pairs", limit) as progress,
+        WorkProgress(f"preparing {data_split.split}", "pairs", limit) as progress,
         write_whole(arrow, "wb") as file,
         pa.ipc.new_stream(file, schema) as writer,
     ):
@@ -159,9 +159,9 @@ def _write_arrow(
             progress.advance(len(batch))
         if not totals["pairs"]:
             what = "; ".join(read.lines()) or "the files hold no rows"
-            raise InputError(f"data.{source.split}: no pair can be used: {what}")
+            raise InputError(f"data.{data_split.split}: no pair can be used: {what}")
     return {
-        "split": source.split,
+        "split": data_split.split,
         **totals,
         "dropped": read.lines(),
         "max_source_tokens": config.max_source_tokens,

@@ -16,6 +16,7 @@ from summarizer.documents.plain import read_plain
 from summarizer.documents.word import read_word
 from summarizer.errors import InputError
 from summarizer.files import open_bytes, suffix_of
+from summarizer.text import marked_encoding
 
 # Readers import their libraries only when they are called.
 READERS: dict[str, Callable[[bytes, ReadingLimits], Document]] = {
@@ -59,8 +60,8 @@ def read_document(path: Path, limits: ReadingLimits | None = None) -> Document:
     content = _read_bytes(path, limits.max_bytes)
     suffix = document_format(path)
     if suffix is None:
-        marked = content.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
-        if content.startswith(b"%PDF-") or (not marked and _CONTROLS.search(content)):
+        wide = marked_encoding(content) in ("utf-16", "utf-32")  # zero bytes are part of their characters
+        if content.startswith(b"%PDF-") or (not wide and _CONTROLS.search(content)):
             raise InputError(f"not text; files of other formats must end in {' '.join(READERS)}")
     return READERS[suffix or ".txt"](content, limits)
 

@@ -1,4 +1,4 @@
-"""Extractive baselines that stand beside every ROUGE table: Lead-k, random-k and the greedy oracle."""
+"""Extractive baselines: Lead-k, random-k, LexRank and the greedy oracle."""
 
 import zlib
 from collections import Counter
@@ -9,6 +9,7 @@ import numpy as np
 from rouge_score.tokenizers import Tokenizer
 
 from summarizer.evaluation.rouge import count_ngrams, make_score, overlap
+from summarizer.optional import import_optional
 from summarizer.text import Split, ends_sentence, split_sentences
 
 MAX_HEADING_WORDS = 10
@@ -43,6 +44,33 @@ def random_sentences(sentences: Sequence[str], k: int, seed: int, key: str) -> l
     generator = np.random.default_rng([seed, zlib.crc32(key.encode())])
     chosen = generator.permutation(len(sentences))[:k]
     return [sentences[index] for index in sorted(int(index) for index in chosen)]
+
+
+class _Words:
+    """sumy's interface to a tokenizer; its own would need nltk's data."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def to_words(self, sentence: str) -> tuple[str, ...]:
+        return tuple(self._tokenizer.tokenize(sentence))
+
+
+def lexrank(sentences: Sequence[str], k: int, tokenizer: Tokenizer) -> list[str]:
+    """The k most central sentences in the order of the document, by LexRank with sumy's defaults.
+
+    Its time grows with the square of the number of sentences: seconds for a long article. Raises InputError where
+    sumy is not installed.
+    """
+    summarizers = import_optional("sumy.summarizers.lex_rank", "baselines", "the LexRank baseline")
+    dom = import_optional("sumy.models.dom", "baselines", "the LexRank baseline")
+    words = _Words(tokenizer)
+    # Sentences without a word would divide by zero.
+    elements = [dom.Sentence(sentence, words) for sentence in sentences if tokenizer.tokenize(sentence)]
+    if not elements:
+        return []
+    document = dom.ObjectDocumentModel([dom.Paragraph(elements)])
+    return [str(sentence) for sentence in summarizers.LexRankSummarizer()(document, k)]
 
 
 def oracle(sentences: Sequence[str], reference: Sequence[str], tokenizer: Tokenizer) -> list[str]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -24,7 +24,8 @@ from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
 from summarizer.evaluation.score_table import Intervals, ScoreTable
 from summarizer.evaluation.signature import Signature, rouge_parts, version_parts
 from summarizer.files import hash_of_file, is_gzipped, write_whole
-from summarizer.text import Split, split_sentences
+from summarizer.progress import WorkProgress
+from summarizer.text import split_sentences
 
 BERT_SCORE = "bertscore"
 _VALIDATION_PAIRS = 1000  # that k is fitted on, at most
@@ -83,13 +84,13 @@ def evaluate(
     references_path: Path,
     output: Path | None = None,
     options: EvaluationOptions = EvaluationOptions(),
-    progress: Callable[[Iterable[Any], int], Iterable[Any]] = lambda results, total: results,
+    quiet: bool = True,
 ) -> Evaluation:
     """Score a file of predictions against a file of references and write `output` and the examples beside it.
 
     A failed or empty prediction scores 0. Predictions and scores are held in memory; references and documents are
-    streamed. `progress` wraps the stream of results and is told their number. Raises InputError for files that cannot
-    be read or paired (see `pair_examples`) and for baselines without documents.
+    streamed. Unless `quiet`, a progress bar is shown on a terminal. Raises InputError for files that cannot be read or
+    paired (see `pair_examples`) and for baselines without documents.
     """
     output = output or default_output(predictions_path)
     _check_output(output, (predictions_path, references_path))
@@ -105,11 +106,13 @@ def evaluate(
         # Both files are written aside before either takes its name.
         scores_file = stack.enter_context(write_whole(output))
         examples_file = stack.enter_context(write_whole(examples_path(output)))
-        for result in progress(_with_bert_scores(map_jobs(score, paired), scorer), len(paired)):
+        progress = stack.enter_context(WorkProgress("scoring", "examples", len(paired), quiet, lines=False))
+        for result in _with_bert_scores(map_jobs(score, paired), scorer):
             facts.add(result.example)
             table.add(result.scores, result.measures)
             line = _example_line(result, options.store_texts)
             examples_file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+            progress.advance()
         intervals = table.intervals(options.bootstrap_samples, options.seed, options.confidence)
         measures = table.mean_measures()
         evaluation = Evaluation(
@@ -146,11 +149,6 @@ def hash_of_texts(path: Path) -> str:
         return hash_of_file(path)
     lines = [f"{file.relative_to(path).as_posix()}\0{hash_of_file(file)}\n" for file in text_files(path)]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def mean_sentences(references: Iterable[str], split: Split = "auto") -> int:
-    """The mean number of sentences of the references, rounded; at least 1."""
-    return max(1, round(fmean([len(split_sentences(text, split)) for text in references])))
 
 
 def _make_signature(

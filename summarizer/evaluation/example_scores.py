@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from summarizer.evaluation.baselines import document_sentences, lead, oracle, random_sentences
+from summarizer.evaluation.baselines import document_sentences, lead, lexrank, oracle, random_sentences
 from summarizer.evaluation.examples import Example
-from summarizer.evaluation.lexrank import lexrank
 from summarizer.evaluation.rouge import RougeSettings, Scores, score_references
 from summarizer.evaluation.text_measures import IndexedDocument, TextMeasures, measure_text
 from summarizer.text import split_sentences

@@ -79,11 +79,6 @@ def _over_references(matches: Sequence[Matches], references: SeveralReferences) 
     )
 
 
-def score_sentences(prediction: Sequence[str], reference: Sequence[str], tokenizer: Tokenizer) -> Scores:
-    """Score texts that are split into sentences already."""
-    return {name: match.score() for name, match in match_sentences(prediction, reference, tokenizer).items()}
-
-
 def match_sentences(prediction: Sequence[str], reference: Sequence[str], tokenizer: Tokenizer) -> dict[str, Matches]:
     """Count what two texts share, by ROUGE type."""
     predicted_sentences = [tokenizer.tokenize(sentence) for sentence in prediction]

@@ -1,40 +1,13 @@
-"""What people see of an evaluation: a progress bar while it runs, a table at its end."""
-
-import time
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+"""The table that `summarizer evaluate` prints."""
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from summarizer.evaluation.evaluate import Evaluation, examples_path
 from summarizer.evaluation.score_table import Intervals, metric_label
 
-SECONDS_WITHOUT_BAR = 2.0
 WIDTH_IN_FILES = 140
-Result = TypeVar("Result")
-
-
-def show_progress(results: Iterable[Result], total: int) -> Iterator[Result]:
-    """Pass results on, with a bar on stderr once it takes over two seconds and if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield from results
-        return
-    columns = (TextColumn("Scoring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=console, transient=True)
-    task = bar.add_task("Scoring", total=total)
-    shown_from = time.monotonic() + SECONDS_WITHOUT_BAR
-    try:
-        for result in results:
-            bar.advance(task)
-            if not bar.live.is_started and time.monotonic() > shown_from:
-                bar.start()
-            yield result
-    finally:
-        bar.stop()
 
 
 def table_console() -> Console:

@@ -209,6 +209,7 @@ def test_the_fingerprint_of_a_hub_data_set_names_its_configuration_and_split(hub
                for split in ("train", "test") for name in (None, "document")]  # fmt: skip
     prints = [source.fingerprint() for source in sources]
     assert len({tuple(each) for each in prints}) == 4
+    assert len({each[-1] for each in prints}) == 4  # the hashes of the contents differ as well
     assert prints == [source.fingerprint() for source in sources]
 
 

@@ -9,7 +9,6 @@ from summarizer.evaluation.rouge import (
     RougeSettings,
     score_pair,
     score_references,
-    score_sentences,
     score_texts,
 )
 from summarizer.evaluation.rouge_tokens import DefaultTokenizer, make_tokenizer
@@ -46,7 +45,7 @@ def test_corpus_texts_score_as_with_rouge_score_to_the_last_digit(pubmed):
 @given(sentences, sentences)
 def test_any_texts_score_as_with_rouge_score(prediction, reference):
     expected = SCORER.score("\n".join(reference), "\n".join(prediction))
-    assert score_sentences(prediction, reference, make_tokenizer()) == expected
+    assert score_references(prediction, ["\n".join(reference)], RougeSettings(split="newline")) == expected
 
 
 # Recall, precision and F of ROUGE-1, -2 and -L that ROUGE-1.5.5 (`-n 2 -a -d`, with `-m` for stems) prints for the
