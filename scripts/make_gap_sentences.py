@@ -13,8 +13,9 @@ from typing import Annotated
 
 import typer
 
-from summarizer.batch.input_documents import ReadingOptions, count_documents, documents_of
+from summarizer.batch.input_documents import count_documents, documents_of
 from summarizer.batch.inputs import find_inputs
+from summarizer.documents.document import ReadingOptions
 from summarizer.errors import InputError
 from summarizer.evaluation.baselines import is_heading
 from summarizer.evaluation.rouge import make_score

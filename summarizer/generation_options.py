@@ -17,19 +17,19 @@ _SAME_NAMES = (  # in transformers.GenerationConfig; no_repeat_words is an attri
 class GenerationOptions:
     """How summaries are written; saved in the model folder as generation_config.json, which `summarize` follows."""
 
-    num_beams: int | None = setting(None, "Number of beams. 1: greedy search.", at_least=1)
+    num_beams: int | None = setting(None, "Number of beams of beam search; 1 is greedy search.", at_least=1)
     max_summary_tokens: int | None = setting(None, "Maximum summary length, in tokens.", at_least=1)
     min_summary_tokens: int | None = setting(None, "Minimum summary length, in tokens.", at_least=0)
-    length_penalty: float | None = setting(None, "Length penalty of beam search. Above 0 favours longer summaries.")
+    length_penalty: float | None = setting(None, "Length penalty of beam search; higher values give longer summaries.")
     no_repeat_ngram_size: int | None = setting(
-        None, "Block repeated n-grams of N tokens, which may be parts of words. 0: off.", at_least=0
+        None, "Block repeated n-grams of N tokens, which may be parts of words; 0 turns it off.", at_least=0
     )
-    no_repeat_words: int | None = setting(None, "Block repeated n-grams of N words. 0: off.", at_least=0)
-    early_stopping: bool | None = setting(None, "End beam search as soon as `num_beams` summaries are complete.")
-    do_sample: bool | None = setting(None, "Sample each token at random in place of beam search.")
+    no_repeat_words: int | None = setting(None, "Block repeated n-grams of N words; 0 turns it off.", at_least=0)
+    early_stopping: bool | None = setting(None, "Stop beam search when num_beams summaries are complete.")
+    do_sample: bool | None = setting(None, "Sample tokens at random instead of beam search.")
     temperature: float | None = setting(None, "Temperature of sampling.", more_than=0)
     top_p: float | None = setting(
-        None, "Sample among the most probable tokens that together have this probability.", more_than=0
+        None, "When sampling, choose from the most likely tokens of this total probability.", more_than=0
     )
 
     def __post_init__(self) -> None:

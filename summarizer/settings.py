@@ -1,4 +1,4 @@
-"""A setting of a data class: its default, a help text for the page of all settings, and the range of its value."""
+"""A setting of a data class: its default, its help text for a page or the command line, and the range of its value."""
 
 import operator
 from copy import copy
@@ -18,10 +18,15 @@ def setting(
     more_than: float | None = None,
     less_than: float | None = None,
     heading: str = "",
+    option: str = "",
 ) -> Any:
-    """A data class's field. `heading` opens a group of settings on the page, which ends at the next heading."""
+    """A data class's field. `heading` opens a group of settings on the page, which ends at the next heading.
+
+    `option` names the option of the command line, such as "-m --model", where it is not called like the field.
+    """
     limits = {"at least": at_least, "more than": more_than, "less than": less_than}
-    metadata = {"help": help, "heading": heading, "limits": {k: v for k, v in limits.items() if v is not None}}
+    limits = {words: limit for words, limit in limits.items() if limit is not None}
+    metadata = {"help": help, "heading": heading, "option": option, "limits": limits}
     if isinstance(default, (list, dict)):
         return field(default_factory=lambda: copy(default), metadata=metadata)
     return field(default=default, metadata=metadata)

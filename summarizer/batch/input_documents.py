@@ -4,25 +4,16 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from summarizer.batch.inputs import STDIN, Inputs, SourceFile
 from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
-from summarizer.documents.document import ReadingLimits
+from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 from summarizer.rows import Row, read_rows, row_format
 from summarizer.text import clean_text, decode_text, marked_encoding
-
-
-@dataclass(frozen=True)
-class ReadingOptions:
-    """How documents are read out of files."""
-
-    document_column: str | None = None  # of files of rows; None: the first of DOCUMENT_COLUMNS
-    by_section: bool = False  # after each document also its sections, if its format marks them
-    limits: ReadingLimits = field(default_factory=ReadingLimits)
 
 
 @dataclass(frozen=True)
@@ -75,7 +66,7 @@ def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDoc
         elif row_format(file.path):
             yield from _of_rows(file, read_rows(file.path), options.document_column)
         else:
-            document = read_document(file.path, options.limits)
+            document = read_document(file.path, options)
             yield InputDocument(file.id, path, document.text, title=document.title)
             for number, section in enumerate(document.sections if options.by_section else (), start=1):
                 yield InputDocument(f"{file.id}/{number}", path, section.text, title=section.title)

@@ -16,10 +16,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from summarizer.batch.input_documents import InputDocument, ReadingOptions, documents_of
+from summarizer.batch.input_documents import InputDocument, documents_of
 from summarizer.batch.inputs import Inputs, SourceFile
 from summarizer.columns import encodable
-from summarizer.documents.document import ReadingLimits
+from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import needs_parser
 from summarizer.rows import row_format
 
@@ -121,7 +121,7 @@ class DocumentReader:
     def _reason(self, status: int) -> str:
         """Why the process ended, by its exit status."""
         if _ALARM is not None and status == -_ALARM:
-            return f"not read within {self._options.limits.max_seconds} s (--read-timeout)"
+            return f"not read within {self._options.read_timeout} s (--read-timeout)"
         if status == -getattr(signal, "SIGKILL", 9):
             return "the process that read it was killed (out of memory?)"
         return f"its parser crashed ({signal.Signals(-status).name if status < 0 else f'exit status {status}'})"
@@ -143,12 +143,11 @@ def serve() -> None:
             signal.signal(_ALARM, signal.SIG_DFL)  # the parent may ignore it
         with contextlib.suppress(OSError):  # out of memory, Linux should end this process first
             Path("/proc/self/oom_score_adj").write_text("200")
-        options = request["options"]
-        options = ReadingOptions(**{**options, "limits": ReadingLimits(**options["limits"])})
+        options = ReadingOptions(**request["options"])
         for path, name in request["files"]:
             documents = documents_of(SourceFile(Path(path), name), options)
             while True:
-                _set_alarm(options.limits.max_seconds)
+                _set_alarm(options.read_timeout)
                 document = next(documents, None)
                 _set_alarm(0)
                 line: Any = json.dumps(document and vars(document), ensure_ascii=False)

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from summarizer import __version__
-from summarizer.batch.input_documents import InputDocument, ReadingOptions, count_documents
+from summarizer.batch.input_documents import InputDocument, count_documents
 from summarizer.batch.inputs import Inputs, find_inputs
+from summarizer.batch.options import BatchOptions
 from summarizer.batch.output import Output, Sink, open_sink
-from summarizer.batch.output_files import RecordFiles, TextFormat
+from summarizer.batch.output_files import RecordFiles
 from summarizer.batch.processes import Processes
 from summarizer.batch.reader_process import DocumentReader
 from summarizer.batch.records import SummaryRecord
@@ -34,21 +35,6 @@ from summarizer.text import clean_text
 _SHOWN_FAILURES = 5
 _CHARACTERS_PER_TOKEN = 4  # about, in English
 _NOTHING_TO_DO = Summary("", 0, 0, 0)  # for a document that has a record, or that another process summarizes
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """All options of `summarize_files`."""
-
-    model: str = "default"
-    device: str = "auto"
-    dtype: str = "auto"
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
-    text_format: TextFormat = "txt"  # of the files in an output folder
-    max_documents: int | None = None  # the first ones; None: all
-    quiet: bool = False
-    json_progress: bool = False  # JSON lines on stderr, for programs
-    settings: SummarySettings = field(default_factory=SummarySettings)
 
 
 @dataclass

@@ -4,14 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from summarizer.errors import InputError
+from summarizer.settings import setting
+
 
 @dataclass(frozen=True)
-class ReadingLimits:
-    """Beyond these a file is refused."""
+class ReadingOptions:
+    """How documents are read out of files, and which are refused."""
 
-    max_bytes: int = 256 * 2**20  # of a file, and again of its unpacked content
-    max_pages: int = 5_000  # of a PDF
-    max_seconds: int = 120  # of a document that needs a parser, or a row of Parquet; see batch.reader_process
+    document_column: str | None = setting(
+        None, "Column of .jsonl, .csv and .parquet files with the document. Defaults to a usual name such as text."
+    )
+    by_section: bool = setting(False, "Also summarize each section or chapter, if the file marks them.")
+    max_document_mb: int = setting(256, "Maximum file size in MiB, packed and unpacked; larger files fail.", at_least=1)
+    max_pages: int = setting(5000, "Maximum number of pages of a PDF; longer PDFs fail.", at_least=1)
+    read_timeout: int = setting(
+        120,
+        "Maximum time to read one PDF, Word, EPUB, HTML or XML file or one Parquet row, in seconds.",
+        at_least=1,
+    )
+
+    def check_size(self, num_bytes: int, what: str = "") -> None:
+        """Raise InputError if a file is larger than `max_document_mb`; `what` ends the message."""
+        if num_bytes > self.max_document_mb << 20:
+            raise InputError(f"larger than --max-document-mb allows ({self.max_document_mb} MiB){what}")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from summarizer.documents.archive import open_archive
-from summarizer.documents.document import Document, ReadingLimits, Section
+from summarizer.documents.document import Document, ReadingOptions, Section
 from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
@@ -19,10 +19,10 @@ _LINES = frozenset({
 })  # fmt: skip
 
 
-def read_epub(content: bytes, limits: ReadingLimits) -> Document:
+def read_epub(content: bytes, options: ReadingOptions) -> Document:
     """Read the chapters of a book in reading order, each a section. Raises InputError if broken, protected or large."""
     try:
-        with open_archive(content, limits) as archive:
+        with open_archive(content, options) as archive:
             return _read(archive)
     except InputError:
         raise

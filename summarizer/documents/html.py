@@ -3,13 +3,13 @@
 import logging
 import re
 
-from summarizer.documents.document import Document, ReadingLimits
+from summarizer.documents.document import Document, ReadingOptions
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text, decode_text
 
 
-def read_html(content: bytes, limits: ReadingLimits) -> Document:
+def read_html(content: bytes, options: ReadingOptions) -> Document:
     """Read a web page. Raises InputError if its tags are nested too deep for the parser."""
     trafilatura = import_optional("trafilatura", "documents", "reading this kind of file")
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # errors are reported below, once

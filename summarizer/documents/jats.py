@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from summarizer.documents.document import Document, ReadingLimits, Section
+from summarizer.documents.document import Document, ReadingOptions, Section
 from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
 from summarizer.errors import InputError
 
@@ -16,7 +16,7 @@ _LINES = frozenset({
 })  # fmt: skip
 
 
-def read_jats(content: bytes, limits: ReadingLimits) -> Document:
+def read_jats(content: bytes, options: ReadingOptions) -> Document:
     """Read one article. Its text is the body, or the abstract if there is no body.
 
     Each section title and each paragraph is a line. References, tables, figures and displayed formulas are left out.

@@ -4,13 +4,13 @@ import logging
 import re
 from io import BytesIO
 
-from summarizer.documents.document import Document, ReadingLimits
+from summarizer.documents.document import Document, ReadingOptions
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text
 
 
-def read_pdf(content: bytes, limits: ReadingLimits) -> Document:
+def read_pdf(content: bytes, options: ReadingOptions) -> Document:
     """Read a PDF. Raises InputError if it is broken, locked, without text, or has too many pages."""
     pypdf = import_optional("pypdf", "documents", "reading this kind of file")
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns about every untidy file
@@ -18,8 +18,8 @@ def read_pdf(content: bytes, limits: ReadingLimits) -> Document:
         reader = pypdf.PdfReader(BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):
             raise InputError("protected by a password")
-        if len(reader.pages) > limits.max_pages:
-            raise InputError(f"more pages than --max-pages allows ({len(reader.pages):,} of {limits.max_pages:,})")
+        if len(reader.pages) > options.max_pages:
+            raise InputError(f"more pages than --max-pages allows ({len(reader.pages):,} of {options.max_pages:,})")
         pages = [_paragraphs(clean_text(page.extract_text())) for page in reader.pages]
         title = clean_text(str((reader.metadata or {}).get("/Title") or "")) or None
     except InputError:

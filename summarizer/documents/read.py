@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from summarizer.documents.document import Document, ReadingLimits
+from summarizer.documents.document import Document, ReadingOptions
 from summarizer.documents.epub import read_epub
 from summarizer.documents.html import read_html
 from summarizer.documents.jats import read_jats
@@ -19,7 +19,7 @@ from summarizer.files import open_bytes, suffix_of
 from summarizer.text import marked_encoding
 
 # Readers import their libraries only when they are called.
-READERS: dict[str, Callable[[bytes, ReadingLimits], Document]] = {
+READERS: dict[str, Callable[[bytes, ReadingOptions], Document]] = {
     ".txt": read_plain,
     ".text": read_plain,
     ".md": read_markdown,
@@ -49,32 +49,31 @@ def needs_parser(path: Path) -> bool:
     return suffix is not None and READERS[suffix] not in _SAFE_READERS
 
 
-def read_document(path: Path, limits: ReadingLimits | None = None) -> Document:
+def read_document(path: Path, options: ReadingOptions | None = None) -> Document:
     """Read one document by its suffix; a file of an unknown kind is read if it is text.
 
     Raises InputError, without the path, if the file cannot be read, is broken, beyond the limits or without text.
     """
-    limits = limits or ReadingLimits()
+    options = options or ReadingOptions()
     if better := _SAVE_AS.get(path.suffix.lower()):
         raise InputError(f"{path.suffix} files cannot be read; save it as {better}")
-    content = _read_bytes(path, limits.max_bytes)
+    content = _read_bytes(path, options)
     suffix = document_format(path)
     if suffix is None:
         wide = marked_encoding(content) in ("utf-16", "utf-32")  # zero bytes are part of their characters
         if content.startswith(b"%PDF-") or (not wide and _CONTROLS.search(content)):
             raise InputError(f"not text; files of other formats must end in {' '.join(READERS)}")
-    return READERS[suffix or ".txt"](content, limits)
+    return READERS[suffix or ".txt"](content, options)
 
 
-def _read_bytes(path: Path, max_bytes: int) -> bytes:
+def _read_bytes(path: Path, options: ReadingOptions) -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not path.samefile("/dev/stdin")):
             raise InputError("not a file, but a socket or a device")
         with open_bytes(path) as file:
-            content = file.read(max_bytes + 1)
+            content = file.read((options.max_document_mb << 20) + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if len(content) > max_bytes:
-        raise InputError(f"larger than --max-document-mb allows ({max_bytes >> 20} MiB)")
+    options.check_size(len(content))
     return content

@@ -5,17 +5,17 @@ from io import BytesIO
 from typing import Any
 
 from summarizer.documents.archive import open_archive
-from summarizer.documents.document import Document, ReadingLimits
+from summarizer.documents.document import Document, ReadingOptions
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text
 
 
-def read_word(content: bytes, limits: ReadingLimits) -> Document:
+def read_word(content: bytes, options: ReadingOptions) -> Document:
     """Read a .docx file. Raises InputError if it is broken or too large."""
     docx = import_optional("docx", "documents", "reading this kind of file")
     try:
-        open_archive(content, limits).close()
+        open_archive(content, options).close()
         document = docx.Document(BytesIO(content))
         items = list(document.iter_inner_content())
         parts = [(_level(item), clean_text("\n".join(_lines(item)))) for item in items]

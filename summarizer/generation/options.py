@@ -14,14 +14,27 @@ LENGTHS = {"short": (16, 64), "medium": (48, 160), "long": (128, 384)}  # minimu
 class SummarySettings(GenerationOptions):
     """How summaries are written, and how documents are read and batched; None leaves it to the model."""
 
-    length: Literal["short", "medium", "long"] | None = None  # LENGTHS; the two token limits override it
-    numbers_from_document: bool | None = None  # no other numbers; None: where the tokenizer has a placeholder for them
-    num_candidates: int = setting(1, "Summaries of each document, the best first.", at_least=1)
-    max_source_tokens: int | None = setting(
-        None, "Tokens of a document to read, special ones included. None: the whole document.", at_least=1
+    length: Literal["short", "medium", "long"] | None = setting(  # LENGTHS; the two token limits override it
+        None, "Summary length: at most 64, 160 or 384 tokens."
     )
-    tokens_per_batch: int = setting(32_768, "Maximum source tokens in a batch, padding included.", at_least=1)
-    seed: int = setting(1, "Random seed of sampling.", at_least=0)
+    numbers_from_document: bool | None = setting(
+        None,
+        "Allow only numbers that occur in the document. On by default for models with number placeholders, such as the "
+        "default model.",
+        option="--numbers-from-document/--any-numbers",
+    )
+    num_candidates: int = setting(
+        1, "Number of summaries per document. Needs at least as many beams, or --do-sample.", at_least=1
+    )
+    max_source_tokens: int | None = setting(  # special ones included
+        None,
+        "Truncate documents to N tokens. Defaults to the whole document, or as much as the model can read.",
+        at_least=1,
+    )
+    tokens_per_batch: int = setting(  # padding included
+        32_768, "Maximum number of source tokens in a batch; lower it to use less memory.", at_least=1
+    )
+    seed: int = setting(1, "Random seed of --do-sample.", at_least=0)
 
     def __post_init__(self) -> None:
         if self.length is not None and self.length not in LENGTHS:

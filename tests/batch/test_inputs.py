@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from summarizer.batch import input_documents as reading
-from summarizer.batch.input_documents import ReadingOptions, count_documents
+from summarizer.batch.input_documents import count_documents
 from summarizer.batch.inputs import find_inputs, read_list
 from summarizer.batch.reader_process import read_inputs
+from summarizer.documents.document import ReadingOptions
 from summarizer.errors import InputError
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from summarizer.batch.input_documents import InputDocument
+from summarizer.batch.options import BatchOptions
 from summarizer.batch.processes import Processes
 from summarizer.batch.records import SummaryRecord
 from summarizer.batch.resume import HelperSink, RecordSink
@@ -88,8 +89,6 @@ def test_two_processes_write_what_one_writes(forked, tmp_path, monkeypatch, mode
     )
     assert "16 ok, 1 empty, 1 failed" in done.stderr, done.stderr[-3000:]
     assert done.stderr.count("16 ok") == 1
-    from summarizer.batch.summarize_files import BatchOptions
-
     single = output.replace("pair", "single")
     summarize_files(["rows.jsonl"], single, BatchOptions(model_folder, "cpu", "float32", quiet=True))
     first, second = (

@@ -12,10 +12,10 @@ import pytest
 from file_formats import docx, epub, parquet, pdf
 from make_hostile_corpus import ARTICLE, CHAPTER, PAGE, make_corpus
 
-from summarizer.batch.input_documents import ReadingOptions, documents_of
+from summarizer.batch.input_documents import documents_of
 from summarizer.batch.inputs import find_inputs
 from summarizer.batch.reader_process import DocumentReader, read_inputs
-from summarizer.documents.document import ReadingLimits
+from summarizer.documents.document import ReadingOptions
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 open_pipes = []
@@ -77,7 +77,7 @@ def test_the_process_gives_what_reading_here_gives(tmp_path, by_section):
     make_corpus(tmp_path)
     (tmp_path / "documents/broken/slow.pdf").unlink()
     found = find_inputs([str(tmp_path / "documents")], None)
-    options = ReadingOptions(by_section=by_section, limits=ReadingLimits(2**20, 20))
+    options = ReadingOptions(by_section=by_section, max_document_mb=1, max_pages=20)
     here = [document for file in found.files for document in documents_of(file, options)]
     there = list(read_inputs(found, options))
     assert [(d.path, d.text, d.title, d.error) for d in there] == [(d.path, d.text, d.title, d.error) for d in here]
@@ -135,7 +135,7 @@ def test_what_takes_too_long_fails_and_the_others_are_read(folder):
     (folder / "b.pdf").write_bytes(SLOW)
     (folder / "c.docx").write_bytes(docx("Text"))
     os.mkfifo("never.xml")
-    options = ReadingOptions(limits=ReadingLimits(max_seconds=2))
+    options = ReadingOptions(read_timeout=2)
     found = list(read_inputs(find_inputs(["in", "never.xml", "in/c.docx"], None), options))
     late = "not read within 2 s (--read-timeout)"
     assert [(d.id, d.error) for d in found] == [
@@ -208,7 +208,8 @@ def test_a_caller_without_a_main_guard_is_not_run_again(folder, model_folder):
     (folder / "a.html").write_text(PAGE)
     Path("html.py").write_text("raise SystemExit('a file of the user, not a module')")
     Path("script.py").write_text(
-        "from summarizer.batch.summarize_files import BatchOptions, summarize_files\n"
+        "from summarizer.batch.options import BatchOptions\n"
+        "from summarizer.batch.summarize_files import summarize_files\n"
         f"print(summarize_files(['in'], 'out.jsonl', BatchOptions({model_folder!r}, quiet=True)).lines())\n"
     )
     script = [sys.executable, "-c", "import sys; sys.path.pop(0); import runpy; runpy.run_path('script.py')"]

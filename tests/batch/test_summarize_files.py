@@ -14,14 +14,16 @@ from safetensors.torch import save_file
 from transformers import BartConfig, BartForConditionalGeneration
 
 from summarizer.batch import summarize_files as batch
-from summarizer.batch.input_documents import InputDocument, ReadingOptions
+from summarizer.batch.input_documents import InputDocument
+from summarizer.batch.options import BatchOptions
 from summarizer.batch.output import FolderSink
 from summarizer.batch.reader_process import DocumentReader
 from summarizer.batch.records import SummaryRecord, markdown_page
 from summarizer.batch.resume import RecordSink
-from summarizer.batch.summarize_files import BatchOptions, summarize_files
+from summarizer.batch.summarize_files import summarize_files
 from summarizer.cli.app import main
 from summarizer.data.source_tokens import SourceEncoder
+from summarizer.documents.document import ReadingOptions
 from summarizer.errors import InputError
 from summarizer.generation.limits import memory_per_token
 from summarizer.generation.options import SummarySettings

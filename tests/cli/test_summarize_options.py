@@ -1,19 +1,43 @@
-"""The options of `summarizer summarize` and the fields of the data class that they fill."""
+"""The options of `summarizer summarize` and the fields of the data classes that they fill."""
 
-import inspect
-from dataclasses import fields
-from typing import get_args, get_type_hints
+import importlib
+from dataclasses import fields, is_dataclass
 
 import pytest
 
-from summarizer.cli.summarize import summarize
+from summarizer.batch.options import BatchOptions
+from summarizer.batch.summarize_files import BatchReport
+from summarizer.cli.app import main
+from summarizer.documents.document import ReadingOptions
 from summarizer.generation.options import SummarySettings
 
-TYPES = get_type_hints(SummarySettings)
+GIVEN = [
+    *("-m", "model", "--device", "cpu", "--dtype", "float32", "--format", "md", "--max-documents", "3", "--quiet"),
+    *("--num-beams", "2", "--length", "short", "--no-early-stopping", "--any-numbers", "--length-penalty", "0.5"),
+    *("--document-column", "text", "--by-section", "--max-pages", "7", "--read-timeout", "8"),
+]
+EXPECTED = BatchOptions(
+    *("model", "cpu", "float32", "md"),
+    settings=SummarySettings(
+        num_beams=2, length="short", early_stopping=False, numbers_from_document=False, length_penalty=0.5
+    ),
+    reading=ReadingOptions("text", by_section=True, max_pages=7, read_timeout=8),
+    max_documents=3,
+    quiet=True,
+)
 
 
-@pytest.mark.parametrize("field", fields(SummarySettings), ids=lambda field: field.name)
-def test_each_field_has_an_option_of_its_name_type_and_default(field):
-    parameter = inspect.signature(summarize).parameters[field.name]
-    assert get_args(parameter.annotation)[0] == TYPES[field.name]
-    assert parameter.default == field.default
+@pytest.mark.parametrize(("given", "expected"), [([], BatchOptions()), (GIVEN, EXPECTED)], ids=["defaults", "given"])
+def test_options_fill_the_fields_of_their_names(monkeypatch, given, expected):
+    calls = []
+    module = importlib.import_module("summarizer.batch.summarize_files")
+    monkeypatch.setattr(module, "summarize_files", lambda *call: calls.append(call) or BatchReport())
+    with pytest.raises(SystemExit) as ending:
+        main(["summarize", "a.txt", *given])
+    assert ending.value.code == 0
+    assert calls == [(["a.txt"], None, expected)]
+
+
+@pytest.mark.parametrize("data_class", [BatchOptions, ReadingOptions, SummarySettings])
+def test_every_field_has_a_help_text(data_class):
+    assert all(each.metadata.get("help") for each in fields(data_class) if not is_dataclass(each.type))

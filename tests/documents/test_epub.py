@@ -4,7 +4,7 @@ import zipfile
 import pytest
 from file_formats import epub
 
-from summarizer.documents.document import ReadingLimits
+from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 
@@ -58,11 +58,11 @@ def test_a_broken_or_protected_book_says_why(read, content, message):
 
 
 def test_what_unpacks_to_too_much_is_refused_and_lies_about_sizes_do_not_help(read):
-    bomb = epub("A", [CHAPTER.format("<p>" + "x" * 2**20 + "</p>")])
+    bomb = epub("A", [CHAPTER.format("<p>" + "x" * 2**21 + "</p>")])
     with pytest.raises(InputError, match="larger"):
-        read(bomb, ReadingLimits(max_bytes=2**19))
+        read(bomb, ReadingOptions(max_document_mb=1))
     with zipfile.ZipFile(io.BytesIO(bomb)) as archive:
         size = archive.getinfo("OPS/0.xhtml").file_size
     liar = bomb.replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
     with pytest.raises(InputError, match="broken EPUB"):
-        read(liar, ReadingLimits(max_bytes=2**19))
+        read(liar, ReadingOptions(max_document_mb=1))

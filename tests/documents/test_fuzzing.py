@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from make_hostile_corpus import ARTICLE, CHAPTER, CSV, JSONL, LINES, PAGE, ROWS, TEXT
 
-from summarizer.documents.document import ReadingLimits
+from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 from summarizer.rows import read_rows
@@ -28,7 +28,7 @@ GOOD = {
 }
 GOOD_ROWS = {".jsonl": JSONL.encode(), ".csv": CSV.encode(), ".parquet": parquet(ROWS)}
 EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-LIMITS = ReadingLimits(max_bytes=2**22, max_pages=50)
+LIMITS = ReadingOptions(max_document_mb=4, max_pages=50)
 
 pieces = st.binary(max_size=12) | st.sampled_from(
     [b"\x00", b"<!--", b"]]>", b"&#x110000;", b"endobj", b"\xff\xfe", b"PK"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from file_formats import pdf
 
-from summarizer.documents.document import ReadingLimits
+from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import document_format, read_document
 from summarizer.errors import InputError
 
@@ -51,11 +51,11 @@ def test_broken_and_oversized_word_documents_are_errors(read, tmp_path):
     with pytest.raises(InputError, match="broken Word"):
         read("a.docx", b"no zip")
     with zipfile.ZipFile(tmp_path / "b.docx", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", b" " * 2**20)
+        archive.writestr("word/document.xml", b" " * 2**21)
     with pytest.raises(InputError, match="broken Word"):
         read_document(tmp_path / "b.docx")
-    small = ReadingLimits(max_bytes=2**18, max_pages=1)
-    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b" " * 2**20))
+    small = ReadingOptions(max_document_mb=1, max_pages=1)
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b" " * 2**21))
     (tmp_path / "d.docx.gz").write_bytes(gzip.compress((tmp_path / "b.docx").read_bytes()))
     for name in ("b.docx", "c.txt.gz", "d.docx.gz"):
         with pytest.raises(InputError, match="larger"):
@@ -63,7 +63,7 @@ def test_broken_and_oversized_word_documents_are_errors(read, tmp_path):
     (tmp_path / "e.pdf").write_bytes(pdf("Hello"))
     assert read_document(tmp_path / "e.pdf", small).text == "Hello"
     with pytest.raises(InputError, match="more pages"):
-        read_document(tmp_path / "e.pdf", ReadingLimits(max_pages=0))
+        read_document(tmp_path / "e.pdf", ReadingOptions(max_pages=0))
 
 
 @pytest.mark.parametrize(
