@@ -12,9 +12,9 @@ from summarizer.benchmarks.peak_memory import peak_megabytes
 from summarizer.benchmarks.settings import MixerSettings
 from summarizer.benchmarks.timing import alternating
 from summarizer.memory import keep_freed_memory
+from summarizer.models.layers import at_least_float32
 from summarizer.models.loading import choose_device
 from summarizer.models.mixers.fastformer import Fastformer
-from summarizer.models.precision import at_least_float32
 from summarizer.progress import WorkProgress
 
 FOLDED, LITERAL = "folded", "literal"

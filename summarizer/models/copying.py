@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from summarizer.models.fused_linear import Linear
-from summarizer.models.precision import at_least_float32
+from summarizer.models.layers import at_least_float32
 
 NEVER = torch.finfo(torch.float32).min  # the log of a probability of zero that gradients survive
 

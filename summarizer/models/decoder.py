@@ -15,7 +15,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.fused_linear import Linear
-from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, sinusoids
+from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, layer_norm, sinusoids
 
 FEW_QUERIES = 16  # from 32 on the fused kernel wins
 
@@ -102,11 +102,11 @@ class DecoderLayer(GradientCheckpointingLayer):
         d_model, heads = config.d_model, config.decoder_attention_heads
         self.residual = Residual(config.dropout, config.norm == "pre")
         self.self_attention = SelfAttention(d_model, heads, layer_index)
-        self.self_attention_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+        self.self_attention_norm = layer_norm(config)
         self.cross_attention = CrossAttention(d_model, heads)
-        self.cross_attention_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+        self.cross_attention_norm = layer_norm(config)
         self.feed_forward = FeedForward(d_model, config.decoder_ffn_dim, config.activation_function)
-        self.feed_forward_norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps)
+        self.feed_forward_norm = layer_norm(config)
 
     def forward(
         self,
@@ -138,9 +138,7 @@ class DecoderStack(nn.Module):
         self.d_model = config.d_model
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
-        self.final_norm = (
-            nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else nn.Identity()
-        )
+        self.final_norm = layer_norm(config) if config.norm == "pre" else nn.Identity()
 
     def read(self, document: Tensor) -> list[CrossAttentionCache]:
         """The keys and values of each layer for a document [B, N, d]."""

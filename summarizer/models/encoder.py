@@ -11,9 +11,8 @@ from transformers import initialization as init
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
-from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, sinusoids
+from summarizer.models.layers import FeedForward, Residual, at_least_float32, in_compute_dtype, layer_norm, sinusoids
 from summarizer.models.mixers import make_mixer
-from summarizer.models.precision import at_least_float32
 
 
 class NeighborConvolution(nn.Module):
@@ -50,19 +49,15 @@ class EncoderLayer(GradientCheckpointingLayer):
         super().__init__()
         d_model = config.d_model
         self.residual = Residual(config.dropout, config.norm == "pre")
-
-        def norm() -> nn.LayerNorm:
-            return nn.LayerNorm(d_model, eps=config.layer_norm_eps)
-
         self.convolution = self.feed_forward = None
         if config.neighbor_kernel_size:
             self.convolution = NeighborConvolution(d_model, config.neighbor_kernel_size)
-            self.convolution_norm = norm()
+            self.convolution_norm = layer_norm(config)
         self.mixer = make_mixer(config.mixer, d_model, config.encoder_attention_heads, config.mixer_options, below)
-        self.mixer_norm = norm()
+        self.mixer_norm = layer_norm(config)
         if config.encoder_ffn_dim:
             self.feed_forward = FeedForward(d_model, config.encoder_ffn_dim, config.activation_function)
-            self.feed_forward_norm = norm()
+            self.feed_forward_norm = layer_norm(config)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
@@ -83,9 +78,7 @@ class EncoderStack(nn.Module):
         self.position_embeddings = None
         if config.positions == "learned":
             self.position_embeddings = nn.Embedding(config.max_source_positions, config.d_model)
-        self.embedding_norm = (
-            nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.normalize_embeddings else nn.Identity()
-        )
+        self.embedding_norm = layer_norm(config) if config.normalize_embeddings else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
         num_distinct = 1 if config.share_encoder_layers else config.encoder_layers
         layers: list[EncoderLayer] = []
@@ -93,9 +86,7 @@ class EncoderStack(nn.Module):
             layers.append(EncoderLayer(config, below=[layer.mixer for layer in layers]))
         self.layers = nn.ModuleList(layers)
         self.num_layers = config.encoder_layers
-        self.final_norm = (
-            nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else nn.Identity()
-        )
+        self.final_norm = layer_norm(config) if config.norm == "pre" else nn.Identity()
 
     def forward(self, embeddings: Tensor, mask: Tensor, all_hidden_states: list[Tensor] | None = None) -> Tensor:
         """embeddings [B, N, d], mask [B, N] bool → hidden states [B, N, d]; appends each layer's input to the list."""

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
+from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.fused_linear import Linear, linear
 
 
@@ -16,6 +17,16 @@ def sinusoids(positions: Tensor, d_model: int) -> Tensor:
     steps = torch.arange(half, device=positions.device, dtype=torch.float32)
     angles = positions.float()[..., None] * torch.exp(steps * (-math.log(10_000.0) / half))
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+def at_least_float32(values: Tensor) -> Tensor:
+    """Half precision becomes float32, as softmaxes and log probabilities need; float32 and float64 stay."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def layer_norm(config: SummarizerConfig) -> nn.LayerNorm:
+    """LayerNorm over the width of the model."""
+    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
 
 def in_compute_dtype(embeddings: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.copying import CopyMechanism, CopySource
 from summarizer.models.decoder import CrossAttentionCache, DecoderStack
 from summarizer.models.encoder import EncoderStack
-from summarizer.models.precision import at_least_float32
+from summarizer.models.layers import at_least_float32
 from summarizer.models.vocabulary import label_log_probabilities
 from summarizer.padding import IGNORED
 
@@ -90,16 +90,8 @@ class _WithEmbedding(SummarizerPreTrainedModel):
 
     def __init__(self, config: SummarizerConfig) -> None:
         super().__init__(config)
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.embed_tokens: nn.Module = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
         self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The token embedding."""
-        return self.embed_tokens
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replace the token embedding."""
-        self.embed_tokens = value
 
     def embed(self, input_ids: Tensor) -> Tensor:
         """input_ids [..., T] → scaled embeddings [..., T, d]."""
@@ -169,6 +161,7 @@ class SummarizerDecoder(_WithEmbedding):
 class FastformerSummarizerModel(SummarizerPreTrainedModel):
     """Encoder and decoder without a vocabulary projection."""
 
+    _input_embed_layer = "shared"
     _tied_weights_keys = {  # noqa: RUF012 (transformers' own form)
         "encoder.embed_tokens.weight": "shared.weight",
         "decoder.embed_tokens.weight": "shared.weight",
@@ -180,10 +173,6 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         self.encoder = SummarizerEncoder(config)
         self.decoder = SummarizerDecoder(config)
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        """The embedding that encoder and decoder share."""
-        return self.shared
 
     def set_input_embeddings(self, value: nn.Module) -> None:
         """Replace the embedding that encoder and decoder share."""

@@ -7,12 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from summarizer.models.fused_linear import Linear
 from summarizer.models.mixers.checks import check_at_least
-from summarizer.models.mixers.full import attend_to_all, split_heads
+from summarizer.models.mixers.full import Attention, attend_to_all, split_heads
 
 
-class BigBird(nn.Module):
+class BigBird(Attention):
     """Each block of tokens attends to itself, its two neighbours, the first, the last and a few random blocks.
 
     The first and the last block attend to everything. Short documents get full attention. All of that goes by the
@@ -26,16 +25,13 @@ class BigBird(nn.Module):
     def __init__(
         self, d_model: int, num_heads: int, *, block_size: int = 64, num_random_blocks: int = 3, seed: int = 0
     ) -> None:
-        super().__init__()
+        super().__init__(d_model, num_heads)
         check_at_least(1, block_size=block_size)
         check_at_least(0, num_random_blocks=num_random_blocks, seed=seed)
-        self.num_heads = num_heads
         self.block_size = block_size
         self.num_random_blocks = num_random_blocks
         self.seed = seed
         self.layer_index = 0
-        self.query_key_value = Linear(d_model, 3 * d_model)
-        self.output = Linear(d_model, d_model)
 
     def place_above(self, mixers: Sequence[nn.Module]) -> None:
         """Random blocks differ from layer to layer."""

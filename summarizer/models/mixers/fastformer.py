@@ -16,9 +16,9 @@ from torch.autograd.function import once_differentiable
 from transformers import initialization as init
 
 from summarizer.models.fused_linear import Linear, linear
+from summarizer.models.layers import at_least_float32
 from summarizer.models.mixers.checks import check_at_least, check_choice
 from summarizer.models.mixers.full import softmax_over_tokens
-from summarizer.models.precision import at_least_float32
 
 Interaction = Literal["product", "add", "concat"]
 Scores = Literal["own", "all"]

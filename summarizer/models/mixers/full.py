@@ -5,17 +5,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from summarizer.models.fused_linear import Linear
-from summarizer.models.precision import at_least_float32
+from summarizer.models.layers import at_least_float32
 
 
-class FullAttention(nn.Module):
-    """softmax(Q Kᵀ / √d_h) V with an output projection."""
+class Attention(nn.Module):
+    """The projections of most mixers: to queries, keys and values side by side, and to the output."""
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
         self.num_heads = num_heads
         self.query_key_value = Linear(d_model, 3 * d_model)
         self.output = Linear(d_model, d_model)
+
+
+class FullAttention(Attention):
+    """softmax(Q Kᵀ / √d_h) V with an output projection."""
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""

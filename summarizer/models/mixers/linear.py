@@ -1,21 +1,14 @@
 """Attention with a kernel in place of the softmax (Katharopoulos et al. 2020, arXiv 2006.16236)."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from summarizer.models.fused_linear import Linear
-from summarizer.models.mixers.full import split_heads
-from summarizer.models.precision import at_least_float32
+from summarizer.models.layers import at_least_float32
+from summarizer.models.mixers.full import Attention, split_heads
 
 
-class LinearAttention(nn.Module):
+class LinearAttention(Attention):
     """out_i = φ(q_i) Σ_j φ(k_j) v_jᵀ / (φ(q_i) · Σ_j φ(k_j)) with φ(x) = elu(x) + 1."""
-
-    def __init__(self, d_model: int, num_heads: int) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-        self.query_key_value = Linear(d_model, 3 * d_model)
-        self.output = Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""

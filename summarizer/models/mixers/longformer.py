@@ -1,15 +1,15 @@
 """Sliding-window attention with a few global tokens (Beltagy et al. 2020, arXiv 2004.05150)."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from summarizer.models.fused_linear import Linear
 from summarizer.models.mixers.band import attend_to_band
 from summarizer.models.mixers.checks import check_at_least, check_window
-from summarizer.models.mixers.full import attend_to_all, split_heads
+from summarizer.models.mixers.full import Attention, attend_to_all, split_heads
 
 
-class Longformer(nn.Module):
+class Longformer(Attention):
     """Each token attends to its neighbours and to the global tokens, which attend to all with projections of their own.
 
     window_size: neighbours of a token, half of them on each side, besides itself.
@@ -17,14 +17,11 @@ class Longformer(nn.Module):
     """
 
     def __init__(self, d_model: int, num_heads: int, *, window_size: int = 512, num_global_tokens: int = 1) -> None:
-        super().__init__()
+        super().__init__(d_model, num_heads)
         check_window(window_size=window_size)
         check_at_least(0, num_global_tokens=num_global_tokens)
-        self.num_heads = num_heads
         self.reach = window_size // 2
         self.num_global_tokens = num_global_tokens
-        self.query_key_value = Linear(d_model, 3 * d_model)
-        self.output = Linear(d_model, d_model)
         if num_global_tokens:
             self.global_query = Linear(d_model, d_model)
             self.global_key_value = Linear(d_model, 2 * d_model)

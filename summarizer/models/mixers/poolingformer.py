@@ -7,10 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from summarizer.models.fused_linear import Linear
+from summarizer.models.layers import at_least_float32
 from summarizer.models.mixers.band import attend_to_band
 from summarizer.models.mixers.checks import check_choice, check_window
 from summarizer.models.mixers.full import split_heads
-from summarizer.models.precision import at_least_float32
 
 Pooling = Literal["mean", "max", "dynamic"]
 
