@@ -16,7 +16,7 @@ _UNWANTED = re.compile(r"</?S>|[\ud800-\udfff]")
 
 
 def find_column(row: Row, wanted: str | None, usual: tuple[str, ...], setting: str) -> str:
-    """The column to read: `wanted`, or the first of the `usual` ones. Raises InputError naming those that are there."""
+    """The column to read: `wanted`, or the first of the `usual` ones. Raises InputError that lists the columns."""
     for name in (wanted,) if wanted else usual:
         if name in row.columns:
             return name
@@ -25,7 +25,7 @@ def find_column(row: Row, wanted: str | None, usual: tuple[str, ...], setting: s
 
 
 def text_of(value: Any) -> str:
-    """A cell as text: null is empty, a list of sentences is a sentence a line without its markers.
+    """A cell as text: null is empty, a list of sentences becomes one sentence per line without its markers.
 
     Raises ValueError for a cell of another kind.
     """
@@ -39,7 +39,7 @@ def text_of(value: Any) -> str:
 
 
 def label_of(value: Any) -> str:
-    """A cell as the name of a class. Raises ValueError for what names none, such as a list."""
+    """A cell as the name of a class. Raises ValueError for other types, such as a list."""
     if value is None:
         return ""
     if isinstance(value, (str, int)):

@@ -1,4 +1,4 @@
-"""The process's memory: its peak, and keeping what was freed, which a CPU's system takes long to give anew."""
+"""The memory of this process: its peak, and a setting that reuses freed memory, since new pages are slow to get."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ _ONE_GIGABYTE = 2**30
 
 
 def keep_freed_memory() -> bool:
-    """Let glibc reuse large blocks instead of returning them to the system; returns whether it could be asked to.
+    """Let glibc reuse large blocks instead of returning them to the system; returns whether the setting was accepted.
 
     Does nothing on other C libraries, nor where the user has set one of glibc's own variables (MALLOC_…_).
     """
@@ -26,7 +26,7 @@ def keep_freed_memory() -> bool:
 
 
 def peak_memory_mb() -> float | None:
-    """The most memory that this process has had resident, in MiB; None where the system does not tell."""
+    """The most memory that this process has had resident, in MiB; None if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a bar on a terminal, plain lines elsewhere or JSON lines. All on stderr."""
+"""The progress of long work, on stderr: a bar on a terminal, plain lines elsewhere, or JSON lines."""
 
 import json
 import sys
@@ -14,10 +14,10 @@ SECONDS_BETWEEN_JSON_LINES = 1.0
 
 
 class WorkProgress:
-    """Counts items towards `total` (None: unknown) and shows it; `say` prints a line that the bar leaves whole.
+    """Counts items towards `total` (None: unknown) and shows it; `say` prints a line above the bar.
 
-    `work` says what is done and `items` to what: "summarizing", "documents". `done` were done before. Without `lines`
-    nothing but what is said shows where there is no terminal. With `as_json` each line is an object with an `event`:
+    `work` and `items` name the work: "summarizing", "documents". `done` items were done before. Without `lines`
+    only `say` prints if stderr is not a terminal. With `as_json` each line is an object with an `event`:
     message (text), progress (done, total, tokens_per_second, seconds_left), or what `event` is called with.
     """
 
@@ -64,19 +64,19 @@ class WorkProgress:
         self._bar.stop()
 
     def say(self, message: str) -> None:
-        """A line for people."""
+        """Print a line, or an event of type `message` with `as_json`."""
         if self._as_json:
             self.event("message", text=message)
         else:
             self._console.print(message, markup=False, soft_wrap=True)
 
     def event(self, name: str, **values: Any) -> None:
-        """A line for programs, where they were asked for."""
+        """Print a JSON line if `as_json` is set."""
         if self._as_json:
             print(json.dumps({"event": name, **values}, ensure_ascii=False), file=sys.stderr, flush=True)
 
     def advance(self, count: int = 1, tokens: int = 0) -> None:
-        """So many more items are done, with so many tokens of work."""
+        """Count `count` more items as done, and `tokens` more tokens."""
         self._done += count
         self._tokens += tokens
         now = time.monotonic()
@@ -99,7 +99,7 @@ class WorkProgress:
             self.say(f"{self._done:,}{of_total} {self._items}{shown_rate}{self._time_left(now)}")
 
     def report(self, status: str, prefix: str = "") -> None:
-        """Show `status` in the bar; where there is no terminal, as a line after `prefix`."""
+        """Show `status` in the bar, or as a line after `prefix` if stderr is not a terminal."""
         self._bar.update(self._task, status=status)
         if not self._console.is_terminal:
             self.say(f"{prefix}{status}{self._time_left(time.monotonic())}")

@@ -1,4 +1,4 @@
-"""Rows of JSONL, CSV and Parquet files, one at a time; a broken row is a row with an error."""
+"""Rows of JSONL, CSV and Parquet files, one at a time; a broken row has an `error`."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ MAX_UNPACKED_PARQUET = 2**31  # bytes of a .parquet.gz, which is unpacked in mem
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a file: its columns, or what is wrong with it (`error`), and where it stands."""
+    """One row of a file: its columns or its error, and its location."""
 
     location: str  # "file.jsonl:17"
     columns: dict[str, Any]
@@ -71,7 +71,7 @@ def _read_jsonl(path: Path) -> Iterator[Row]:
                 continue
             location = f"{path}:{number}"
             if len(line) > MAX_LINE:
-                yield Row(location, {}, f"longer than a row may be ({MAX_LINE:,} characters)")
+                yield Row(location, {}, f"longer than the limit of {MAX_LINE:,} characters")
                 continue
             if not _is_text(line):
                 yield Row(location, {}, f"not {_encoding_of(lines)} text")

@@ -9,53 +9,51 @@ import typer
 def evaluate(
     predictions: Annotated[
         Path,
-        typer.Argument(
-            help="Summaries: .jsonl, .json, .csv or .parquet with ids, a text file, one a line, or a folder."
-        ),
+        typer.Argument(help="Summaries: .jsonl, .json, .csv or .parquet with ids, one per line of text, or a folder."),
     ],
     references: Annotated[
-        Path, typer.Argument(help="What they are compared with, in the same kinds of files; documents may stand there.")
+        Path, typer.Argument(help="References in the same kinds of files, which may also hold the documents.")
     ],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="By default PREDICTIONS.scores.json, beside them.")
+        Path | None, typer.Option("-o", "--output", help="Defaults to PREDICTIONS.scores.json beside them.")
     ] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Score Lead-k, random-k and the greedy oracle too; needs the documents.")
     ] = False,
     lead_k: Annotated[
-        int | None, typer.Option(min=1, help="Sentences of Lead and random; by default the references' mean number.")
+        int | None, typer.Option(min=1, help="Sentences of Lead and random; defaults to the references' mean number.")
     ] = None,
     validation: Annotated[
-        Path | None, typer.Option(help="Fit that number on these documents and references instead.")
+        Path | None, typer.Option(help="Fit --lead-k on the documents and references of this file.")
     ] = None,
     lexrank: Annotated[
-        bool, typer.Option("--lexrank", help="LexRank among the baselines; slow on long documents.")
+        bool, typer.Option("--lexrank", help="Also score LexRank, with --baselines; slow on long documents.")
     ] = False,
     bert_score: Annotated[
         str | None, typer.Option(help="BERTScore with this model: a folder, or a name that bert-score knows.")
     ] = None,
-    bert_score_layer: Annotated[int | None, typer.Option(min=1, help="By default as recommended, or the last.")] = None,
+    bert_score_layer: Annotated[int | None, typer.Option(min=1, help="Default: as recommended, or the last.")] = None,
     several_references: Annotated[
         Literal["best", "best-f", "mean"],
-        typer.Option(help="Of several references the one of the best recall, of the best F, or all counted together."),
+        typer.Option(help="With several references: use that of the best recall, of the best F, or pooled counts."),
     ] = "best",
     tokenizer: Annotated[
-        Literal["default", "unicode"], typer.Option(help="rouge-score's, for a-z and 0-9 only, or one for any script.")
+        Literal["default", "unicode"], typer.Option(help="default: rouge-score's, a-z and 0-9; unicode: any script.")
     ] = "default",
     stemmer: Annotated[bool, typer.Option(help="Compare the stems of English words.")] = True,
     split: Annotated[
         Literal["auto", "newline", "sentencex"],
-        typer.Option(help="Sentences: lines and their parts by sentencex, lines alone, or sentencex alone."),
+        typer.Option(help="How texts are split into sentences: at line breaks and by sentencex, or by one of them."),
     ] = "auto",
     on_mismatch: Annotated[
         Literal["error", "intersect", "zero"],
-        typer.Option(help="About ids that are not in both files: stop, leave them out, or 0 for a missing prediction."),
+        typer.Option(help="For ids in only one file: stop, leave them out, or score a missing prediction 0."),
     ] = "error",
     on_duplicates: Annotated[
-        Literal["error", "first", "last"], typer.Option(help="What to do about ids that stand in a file twice.")
+        Literal["error", "first", "last"], typer.Option(help="For ids that occur twice in a file: stop, or keep one.")
     ] = "error",
     on_empty: Annotated[
-        Literal["zero", "drop", "error"], typer.Option(help="What to do about empty predictions and references.")
+        Literal["zero", "drop", "error"], typer.Option(help="For empty texts: score 0, leave out, or stop.")
     ] = "zero",
     store_texts: Annotated[
         bool, typer.Option("--store-texts", help="Keep all texts in scores.examples.jsonl, for `compare`.")
@@ -63,9 +61,9 @@ def evaluate(
     bootstrap_samples: Annotated[int, typer.Option(min=1, help="Resamples behind the 95 % intervals.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals and of the random baseline.")] = 1,
     processes: Annotated[int, typer.Option(min=1, help="Processes that score; the numbers stay the same.")] = 1,
-    prediction_column: Annotated[str | None, typer.Option(help="Of the predictions; by default `summary`.")] = None,
-    summary_column: Annotated[str | None, typer.Option(help="Of the references; found by usual names.")] = None,
-    document_column: Annotated[str | None, typer.Option(help="Of the references; found by usual names.")] = None,
+    prediction_column: Annotated[str | None, typer.Option(help="Defaults to `summary` or a usual name.")] = None,
+    summary_column: Annotated[str | None, typer.Option(help="Of the references; defaults to a usual name.")] = None,
+    document_column: Annotated[str | None, typer.Option(help="Defaults to a usual name, such as `document`.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
 ) -> None:
     """Score summaries with ROUGE and 95 % intervals: scores.json, scores.examples.jsonl, a table."""
@@ -99,19 +97,19 @@ def evaluate(
 def compare(
     scores: Annotated[
         list[str],
-        typer.Argument(metavar="[NAME=]SCORES…", help="Files of `evaluate`; others are tested against the first."),
+        typer.Argument(metavar="[NAME=]SCORES…", help="Files of `evaluate`; the first is the baseline of the tests."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     correction: Annotated[
         Literal["holm", "benjamini-hochberg", "none"],
-        typer.Option(help="Of the p-values, over all systems, for each metric."),
+        typer.Option(help="Correction of the p-values for the number of systems, per metric."),
     ] = "holm",
     on_mismatch: Annotated[
-        Literal["error", "intersect"], typer.Option(help="What to do about examples that not all systems have.")
+        Literal["error", "intersect"], typer.Option(help="For examples that not all systems have: stop, or leave out.")
     ] = "error",
     published: Annotated[
         Literal["pubmed", "cnn_dailymail"] | None,
-        typer.Option(help="Show the Fastformer paper's numbers on this data set too; they are not run here."),
+        typer.Option(help="Also show the scores that the Fastformer paper reports on this data set."),
     ] = None,
     training: Annotated[
         list[str] | None, typer.Option(metavar="NAME=PATH", help="The metrics.jsonl of a training run; repeatable.")
@@ -119,9 +117,9 @@ def compare(
     benchmarks: Annotated[
         Path | None, typer.Option(help="The JSON file of `benchmark encoders`, for speed and memory by length.")
     ] = None,
-    max_examples: Annotated[int, typer.Option(min=0, help="Texts to show: the best, worst and most disputed.")] = 200,
-    samples: Annotated[int, typer.Option(min=1, help="Resamples, and swaps, behind the tests.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    max_examples: Annotated[int, typer.Option(min=0, help="Texts shown: the best, worst and most disputed.")] = 200,
+    samples: Annotated[int, typer.Option(min=1, help="Resamples and swaps of each test.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the tests.")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
 ) -> None:
     """Compare systems on the same examples: paired tests, tables (Markdown, CSV, JSON), plots, an HTML page."""

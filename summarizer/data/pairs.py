@@ -24,7 +24,7 @@ from summarizer.rows import ROW_SUFFIXES, Row, read_rows, row_format
 from summarizer.text import clean_text
 
 Target = Literal["summary", "label"]
-NAMED_ROWS = 3  # of those that are not taken, for each reason
+NAMED_ROWS = 3  # locations listed for each reason
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Pair:
 
 @dataclass
 class ReadReport:
-    """What was not taken: how many rows for each reason, and where the first of each stand."""
+    """Skipped rows: the number for each reason, and the locations of the first few."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
 
     def drop(self, reason: str, location: str) -> None:
-        """Count a row that is not taken."""
+        """Count a skipped row."""
         self.counts[reason] += 1
         named = self.examples.setdefault(reason, [])
         if len(named) < NAMED_ROWS:
             named.append(location)
 
     def lines(self) -> list[str]:
-        """One line a reason, for people."""
+        """One line per reason."""
         return [
             f"{count} × {reason} (first: {', '.join(self.examples[reason])})" for reason, count in self.counts.items()
         ]
@@ -99,7 +99,7 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> D
         if not found and len(entries) == 1 and re.fullmatch(r"[\w.-]+/[\w.-]+", entry) and row_format(path) is None:
             return DataSplit(split, hub_id=entry, hub_name=hub_name)
         if not found:
-            raise InputError(f"data.{split}: '{entry}' matches no file ({', '.join(ROW_SUFFIXES)}) and is no hub id")
+            raise InputError(f"data.{split}: '{entry}' matches no file ({', '.join(ROW_SUFFIXES)}) and is not a hub id")
         files += found
     return DataSplit(split, files=tuple(files))
 
@@ -107,7 +107,7 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> D
 def read_pairs(
     data_split: DataSplit, config: DataConfig, report: ReadReport, target: Target = "summary"
 ) -> Iterator[Pair]:
-    """Stream the pairs of a split; rows that cannot be used are counted in `report`, never silently gone.
+    """Stream the pairs of a split; unusable rows are counted in `report`.
 
     Raises InputError when a column is missing, naming those that are there.
     """

@@ -1,4 +1,4 @@
-"""Pairs to token ids, once: an Arrow file in the cache, memory-mapped, found again by content and settings."""
+"""Tokenise pairs once, into a memory-mapped Arrow file whose name is a hash of their content and the settings."""
 
 import hashlib
 import itertools
@@ -25,10 +25,10 @@ PAIRS_AT_A_TIME = 256
 
 @dataclass(frozen=True)
 class PreparedData:
-    """Prepared pairs and their account.
+    """Tokenised pairs and a report of what was skipped or truncated.
 
     rows: columns id, input_ids, labels (both ending in </s>), target (the summary's text or the class's name),
-    dropped_source and dropped_target (tokens cut off); source_lengths and target_lengths lie beside them in memory.
+    dropped_source and dropped_target (tokens cut off); source_lengths and target_lengths are held in memory.
     The labels of classes are all [0]: their numbers follow from the training data's names.
     """
 
@@ -41,7 +41,7 @@ class PreparedData:
         return len(self.source_lengths)
 
     def lines(self) -> list[str]:
-        """The account for people: what was taken, dropped and truncated."""
+        """A readable report: the numbers of pairs, skipped rows and truncated texts."""
         report = self.report
         lines = [f"{report['split']}: {len(self):,} pairs"]
         if report["dropped"]:
@@ -78,7 +78,7 @@ def prepare(
 ) -> PreparedData:
     """Tokenise a split, or find it in the cache. `limit` takes the first pairs only.
 
-    Raises InputError when there is nothing to read or no pair is left.
+    Raises InputError if there is nothing to read or no pair is usable.
     """
     import datasets
 
@@ -115,7 +115,7 @@ def _tokenizer_fingerprint(tokenizer: Any) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         described = json.dumps(tokenizer.get_vocab(), sort_keys=True)
-    else:  # each call sets truncation and padding anew, so they are no part of what it is
+    else:  # truncation and padding are set by each call, so they do not identify the tokenizer
         described = json.dumps({**json.loads(backend.to_str()), "truncation": None, "padding": None}, sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()
 
@@ -123,7 +123,7 @@ def _tokenizer_fingerprint(tokenizer: Any) -> str:
 def _write_arrow(
     arrow: Path, data_split: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target
 ) -> dict[str, Any]:
-    """Tokenise into the Arrow file; returns the account of what was taken, dropped and truncated."""
+    """Tokenise into the Arrow file; returns the counts of pairs, skipped rows and truncated texts."""
     import pyarrow as pa
 
     id_type = pa.uint16() if len(tokenizer) <= 2**16 else pa.int32()

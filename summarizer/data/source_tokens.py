@@ -1,4 +1,4 @@
-"""Documents as source tokens: text that only looks like a special token stays text; what is dropped is counted."""
+"""Documents as source tokens: text that looks like a special token stays text, and dropped tokens are counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,13 +18,13 @@ class Source:
     ids: tuple[int, ...]
     num_text_tokens: int
     dropped_tokens: int = 0
-    text: str | None = field(default=None, compare=False)  # what is read is the same
+    text: str | None = field(default=None, compare=False)  # the encoder does not read it
 
 
 class SourceEncoder:
     """Encodes documents for one model: `prompt`, text and special tokens, at most `max_tokens` of them together.
 
-    The text's tail is dropped where the limit asks for it; what the tokenizer adds at the ends always stays. With
+    The end of a longer text is dropped; the tokens that the tokenizer adds at the ends are always kept. With
     `sentence_per_line` each sentence is a line, as it was when a model of ours was trained.
     """
 
@@ -88,7 +88,7 @@ def encode_texts(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
 
 
 def special_ids(tokenizer: Any) -> frozenset[int]:
-    """Ids that stand for no text: all special ones except that of unknown text."""
+    """Ids of all special tokens except the unknown token."""
     return frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
 
 

@@ -20,7 +20,7 @@ PAD, UNKNOWN, BEGIN, END, MASK = "<pad>", "<unk>", "<s>", "</s>", "<mask>"
 # Non-characters, which clean text never holds: one stands for a ▁ of the text, which else means a space; the other
 # stands inside what only looks like a special token or a byte, such as </s> or <0x41>.
 BLOCK, BREAK = "\ufffe", "\uffff"
-# A number that stands alone: no part of a word such as COVID-19, p53, 2.5-fold or v1.0.2b.
+# A number that is not part of a word such as COVID-19, p53, 2.5-fold or v1.0.2b.
 NUMBER = r"(?<![\w.,<\-–])[0-9]+(?:[.,][0-9]+)*(?![\w\-–])(?![.,][0-9])"
 NO_LIMIT = int(1e30)  # transformers' own mark of a tokenizer without a maximum length
 
@@ -34,22 +34,22 @@ def train_from_pairs(
     lowercase: bool = False,
     number_placeholder: str | None = None,
 ) -> list[str]:
-    """Train on the first `max_examples` training pairs of each entry and write the folder; returns what to say of it.
+    """Train on the first `max_examples` training pairs of each entry and write the folder; returns a report.
 
     Raises InputError when a file has the name of a validation or test split, or the texts are too few.
     """
     if output.exists() and not output.is_dir():
         raise InputError(f"{output}: is a file; name a folder to write")
     report = ReadReport()
-    sources = [find_pairs([entry], "train") for entry in entries]
-    for path in (path for source in sources for path in source.files):
+    splits = [find_pairs([entry], "train") for entry in entries]
+    for path in (path for split in splits for path in split.files):
         if path.name.startswith(("test", "val", "dev")):
             raise InputError(f"{path}: a tokenizer must not have seen validation or test data")
-    counts = [0] * len(sources)
+    counts = [0] * len(splits)
 
     def texts() -> Iterator[str]:
-        for index, source in enumerate(sources):
-            for pair in itertools.islice(read_pairs(source, config, report), max_examples):
+        for index, split in enumerate(splits):
+            for pair in itertools.islice(read_pairs(split, config, report), max_examples):
                 counts[index] += 1
                 yield pair.document
                 yield pair.target

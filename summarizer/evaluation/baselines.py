@@ -26,7 +26,7 @@ def is_heading(line: str) -> bool:
 def document_sentences(document: str, split: Split = "auto") -> list[str]:
     """The sentences of a document without its headings; all of its lines where each looks like a heading.
 
-    With `split="sentencex"` lines mean nothing, and no heading can be told.
+    With `split="sentencex"` lines are ignored, so headings cannot be found.
     """
     if split == "sentencex":
         return split_sentences(document, split)
@@ -107,9 +107,9 @@ class _Tally:
 
 
 class _Selection:
-    """Chosen sentences of a document with their n-gram counts, so that a further one costs only its own n-grams.
+    """Chosen sentences of a document with their n-gram counts, so that adding a sentence costs only its own n-grams.
 
-    Only n-grams of the reference are counted; of the others the number is enough.
+    Only n-grams of the reference are counted one by one; for the others a total is enough.
     """
 
     def __init__(self, tokens: list[list[str]], expected: list[str]) -> None:
@@ -179,7 +179,7 @@ class _Selection:
 def fit_lead_k(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, split: Split = "auto", max_k: int = 50) -> int:
     """The k for which the first k sentences score best: (document, reference) pairs, mean ROUGE-1 + ROUGE-2 fmeasure.
 
-    Of equally good ones the smallest. Raises ValueError without pairs.
+    The smallest of equally good ones is chosen. Raises ValueError without pairs.
     """
     totals = np.zeros(max_k)
     num_pairs = 0

@@ -28,7 +28,7 @@ class BertScorer:
         return f"{self.name}:layer-{self.num_layers}:{version('bert-score')}"
 
     def score(self, predictions: Sequence[str], references: Sequence[Sequence[str]]) -> list[Score]:
-        """A Score a prediction, of several references the best; 0 where either side is empty."""
+        """One Score per prediction, the best over its references; 0 where either side is empty."""
         scores = [Score(0.0, 0.0, 0.0)] * len(predictions)
         full = [[reference for reference in texts if reference.strip()] for texts in references]
         scored = [index for index, text in enumerate(predictions) if text.strip() and full[index]]
@@ -40,14 +40,14 @@ class BertScorer:
 
 
 def _num_layers(model: str, recommended: dict[str, int]) -> int:
-    """The layer that the package recommends, or of a model that it does not know the last."""
+    """The layer that the package recommends, or the last one for a model that it does not know."""
     if model in recommended:
         return recommended[model]
     try:
         config = json.loads((Path(model) / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{model}: no folder of a model that bert-score knows; give the layer too") from error
+        raise InputError(f"{model}: unknown to bert-score; pass --bert-score-layer as well") from error
     names = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
     if not (found := [config[name] for name in names if name in config]):
-        raise InputError(f"{model}/config.json: names no number of layers; give the layer")
+        raise InputError(f"{model}/config.json: does not give the number of layers; pass --bert-score-layer")
     return found[0]

@@ -51,11 +51,11 @@ class EvaluationOptions:
     processes: int = 1
 
     def check(self) -> None:
-        """Raises InputError for what goes with `baselines` alone."""
+        """Raises InputError for settings of the baselines without `baselines`, and for contradictory ones."""
         if not self.baselines and (self.lexrank or self.lead_k is not None or self.validation):
-            raise InputError("lead_k, its validation file and LexRank are of the baselines; ask for them too")
+            raise InputError("--lead-k, --validation and --lexrank need --baselines")
         if self.lead_k is not None and (self.lead_k < 1 or self.validation):
-            raise InputError("lead_k is a number of sentences, at least 1, or else fitted on a validation file")
+            raise InputError("--lead-k must be at least 1 and cannot be combined with --validation")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Evaluation:
     text_measures: dict[str, float]
     baselines: dict[str, Intervals]  # by name: lead-K, random-K, oracle; empty if not asked for
     baseline_measures: dict[str, dict[str, float]]
-    notes: list[str]  # what was decided about rows that do not pair plainly
+    notes: list[str]  # how unmatched, duplicate and empty rows were handled
     inputs: dict[str, Any] = field(repr=False)  # where the texts are, seen from the folder of `output`
     output: Path
 
@@ -139,7 +139,7 @@ def default_output(predictions_path: Path) -> Path:
 
 
 def examples_path(output: Path) -> Path:
-    """Where the scores of each example stand: `scores.examples.jsonl` beside `scores.json`."""
+    """The file of the scores of each example: `scores.examples.jsonl` beside `scores.json`."""
     return output.with_suffix(".examples.jsonl")
 
 
@@ -176,7 +176,7 @@ def _make_signature(
 
 
 class _Facts:
-    """What is counted while the examples pass by."""
+    """Counts and a hash that are updated with each example."""
 
     def __init__(self) -> None:
         self.counts = {"empty": 0, "failed": 0, "empty_references": 0, "source_cut": 0}
@@ -192,7 +192,7 @@ class _Facts:
         self._hash.update(json.dumps([example.id, *example.references]).encode())
 
     def hash_of_references(self) -> str:
-        """Of ids and texts, in order."""
+        """SHA-256 of the ids and texts in order."""
         return self._hash.hexdigest()
 
 
@@ -288,4 +288,4 @@ def _check_output(output: Path, inputs: Sequence[Path]) -> None:
         raise InputError(f"{output}: is a folder; name a file, such as {output / 'scores.json'}")
     for written in (output, examples_path(output)):
         if written.resolve() in [path.resolve() for path in inputs]:
-            raise InputError(f"{written}: would be written over, and is one of the inputs; choose another -o")
+            raise InputError(f"{written}: is one of the inputs and would be overwritten; choose another -o")

@@ -1,4 +1,4 @@
-"""One example → its baselines, scores and measures; what a worker process does."""
+"""Score and measure one example and its baselines; the work of one process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MODEL = ""  # among the systems of an example, the predictions
 
 @dataclass(frozen=True)
 class BaselineSettings:
-    """Which baselines stand beside the predictions."""
+    """Which baselines are scored beside the predictions."""
 
     k: int  # sentences of Lead, random and LexRank
     seed: int = 1
@@ -22,7 +22,7 @@ class BaselineSettings:
 
     @property
     def names(self) -> list[str]:
-        """As they stand in results."""
+        """Their names in the results."""
         return [f"lead-{self.k}", f"random-{self.k}", *([f"lexrank-{self.k}"] if self.lexrank else []), "oracle"]
 
 
@@ -54,7 +54,7 @@ def score_example(example: Example, settings: RougeSettings, baselines: Baseline
 
 
 def choose_sentences(example: Example, settings: RougeSettings, baselines: BaselineSettings) -> dict[str, list[str]]:
-    """The summaries of the baselines, by name. Of several references the oracle knows the first."""
+    """The summaries of the baselines, by name. With several references the oracle uses the first."""
     tokenizer = settings.make_tokenizer()
     sentences = document_sentences(example.document or "", settings.split)
     chosen = [

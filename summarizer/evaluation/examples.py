@@ -13,13 +13,13 @@ from summarizer.evaluation.files_of_texts import Columns, TextRow, read_predicti
 from summarizer.files import suffix_of
 from summarizer.rows import row_format
 
-NAMED = 3  # ids that a message names
+NAMED = 3  # the number of ids listed in a message
 _WHOLE_NUMBER = re.compile(r"\d+\.0")  # as some programs write a column of numbers into CSV
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What to do about rows that do not pair plainly; the first of each is an error, or scores 0."""
+    """What to do with unmatched, duplicate and empty rows."""
 
     mismatch: Literal["error", "intersect", "zero"] = "error"  # zero: a reference without a prediction scores 0
     duplicates: Literal["error", "first", "last"] = "error"
@@ -46,7 +46,7 @@ class Example:
 
 @dataclass
 class Examples:
-    """Iterating streams the examples in the order of the references; `counts` and `notes` say what was decided."""
+    """Streams the examples in the order of the references; `counts` and `notes` tell how the policy was applied."""
 
     num_examples: int
     stream: Callable[[], Iterator[Example]]
@@ -73,12 +73,12 @@ class _Side:
     def add(self, row: TextRow) -> None:
         """Take the next row in."""
         if self.ids and (row.id is None) != (self.ids[0] is None):
-            raise InputError(f"{row.location if row.id is None else self.path}: has no id, while other rows have")
+            raise InputError(f"{row.location if row.id is None else self.path}: has no id, but other rows have one")
         self.ids.append(row.id)
         self.empty.append(not row.text.strip())
 
     def index(self, duplicates: str, notes: list[str]) -> None:
-        """Find the positions of the ids."""
+        """Map each id to its position, and apply the policy for duplicates."""
         if not self.ids:
             raise InputError(f"{self.path}: holds no rows")
         if all(row_id and _WHOLE_NUMBER.fullmatch(row_id) for row_id in self.ids):
@@ -90,12 +90,12 @@ class _Side:
         if twice := [row_id for row_id, count in counts.items() if count > 1]:
             if duplicates == "error":
                 raise InputError(
-                    f"{self.path}: {len(twice)} ids stand there more than once{first_of(twice)};"
-                    " --on-duplicates first or last chooses"
+                    f"{self.path}: {len(twice)} ids occur more than once{first_of(twice)};"
+                    " --on-duplicates first or last keeps one of each"
                 )
             self.num_repeated = sum(counts[row_id] - 1 for row_id in twice)
             notes.append(
-                f"{self.path}: {len(twice)} ids stand there more than once{first_of(twice)}: {duplicates} taken"
+                f"{self.path}: {len(twice)} ids occur more than once{first_of(twice)}: the {duplicates} of each is used"
             )
 
 
@@ -117,7 +117,7 @@ def pair_examples(predictions_path: Path, references_path: Path, columns: Column
     partners, counts = _pair(predictions, references, policy, notes)  # by the position of the reference
     _decide_empty(predictions, references, partners, policy, notes)
     if not partners:
-        raise InputError(f"nothing is left to score of {predictions_path} and {references_path}: {'; '.join(notes)}")
+        raise InputError(f"no examples to score in {predictions_path} and {references_path}: {'; '.join(notes)}")
 
     def stream() -> Iterator[Example]:
         for position, reference in enumerate(read_references(references_path, columns)):
@@ -140,14 +140,14 @@ def pair_examples(predictions_path: Path, references_path: Path, columns: Column
 def _pair(
     predictions: _Side, references: _Side, policy: Policy, notes: list[str]
 ) -> tuple[dict[int, int | None], dict[str, int]]:
-    """For each reference that is scored, the position of its prediction, or None for one that is missing."""
+    """For each reference that is scored, the position of its prediction, or None for a missing one."""
     with_ids = [side.ids[0] is not None for side in (predictions, references)]
     rows = _positions_by_rows(predictions.ids, references) if with_ids == [True, False] else {}
     if all(with_ids) or rows:
         ours, theirs = predictions.positions, rows or references.positions
     elif any(with_ids) and not any(_is_text(side.path) for side in (predictions, references)):
         path = references.path if with_ids[0] else predictions.path
-        raise InputError(f"{path}: has no id column ({' or '.join(ID_COLUMNS)}), while the other file has one")
+        raise InputError(f"{path}: has no id column ({' or '.join(ID_COLUMNS)}), but the other file has one")
     else:
         ours, theirs = (
             {str(line): line - 1 for line in range(1, len(side.ids) + 1)} for side in (predictions, references)
@@ -162,11 +162,11 @@ def _pair(
     )
     if without_prediction or without_reference:
         if policy.mismatch == "error":
-            raise InputError(f"{found}; --on-mismatch intersect scores the shared ones, zero gives 0 to the rest")
+            raise InputError(f"{found}; --on-mismatch intersect scores the shared ones, zero scores missing ones 0")
         if len(ours) == len(without_reference):
-            raise InputError(f"{found}; nothing is shared")
+            raise InputError(f"{found}; they have none in common")
         notes.append(
-            f"{found}; {'only the shared ones are scored' if policy.mismatch == 'intersect' else 'those are 0'}"
+            f"{found}; {'the rest is left out' if policy.mismatch == 'intersect' else 'missing predictions score 0'}"
         )
     partners = {
         position: ours.get(row_id) for row_id, position in theirs.items() if row_id in ours or policy.mismatch == "zero"
@@ -182,7 +182,7 @@ def _pair(
 def _positions_by_rows(ids: Sequence[str | None], references: _Side) -> dict[str, int]:
     """Positions of references without ids under the names that `summarize` gives to their rows, FILE:1, FILE:2 …
 
-    Empty where `ids` are other names.
+    Empty if `ids` are not such names.
     """
     named = [str(row_id).rpartition(":") for row_id in ids]
     files = {file for file, _, _ in named}
@@ -210,7 +210,7 @@ def _decide_empty(
 
 
 def first_of(ids: Sequence[str]) -> str:
-    """The first few ids, in brackets; nothing for none."""
+    """The first few ids in parentheses, or an empty string."""
     named = ", ".join(repr(row_id) for row_id in ids[:NAMED])
     return f" ({named}{', …' if len(ids) > NAMED else ''})" if ids else ""
 

@@ -18,7 +18,7 @@ from summarizer.errors import InputError
 from summarizer.files import open_text, suffix_of
 from summarizer.rows import Row, read_rows, row_format
 
-SEVERAL_REFERENCES_COLUMN = "references"  # whose lists are references of one document; other lists are its sentences
+SEVERAL_REFERENCES_COLUMN = "references"  # a list here holds references; in any other column it holds sentences
 
 SUMMARY = "summary"  # the column of a bare text; of predictions and of references it is the first usual name
 
@@ -61,7 +61,7 @@ def read_predictions(path: Path, columns: Columns) -> Iterator[TextRow]:
 
 
 def read_references(path: Path, columns: Columns) -> Iterator[TextRow]:
-    """Stream the references of a file or a folder, with the documents that stand beside them."""
+    """Stream the references of a file or a folder, with the documents of the same rows."""
     for row in _rows(path):
         column = find_column(row, columns.summary, SUMMARY_COLUMNS, "--summary-column")
         document = None
@@ -127,7 +127,7 @@ def _read_lines(path: Path) -> Iterator[Row]:
     for number, line in enumerate(_text_lines(path), start=1):
         line = line.rstrip("\n")
         if number == 1 and line.startswith("{") and line.endswith("}"):
-            raise InputError(f"{path}: looks like JSON Lines; name it .jsonl, or it is read as text, a summary a line")
+            raise InputError(f"{path}: looks like JSON Lines; name it .jsonl to have it read as such")
         yield Row(f"{path}:{number}", {SUMMARY: line})
 
 

@@ -1,4 +1,4 @@
-"""Longest common subsequences, the slow part of ROUGE, with a row of the table in the bits of one integer.
+"""Longest common subsequences, the slowest part of ROUGE. Each row of the table is stored as bits of one integer.
 
 Bit j-1 of row i is 1 where table[i][j] = table[i][j-1] + 1, so a cell is a count of bits (Allison and Dix, 1986).
 The numbers, and which of several longest subsequences is taken, are rouge-score's; only the time differs.
@@ -19,7 +19,7 @@ def union_lcs_hits(reference: Sequence[Tokens], prediction: Sequence[Tokens]) ->
     """Matched tokens of summary-level ROUGE-L, of sentences against sentences.
 
     Per reference sentence: the union of its longest common subsequences with every predicted sentence, in which no
-    token counts more often than it stands in either text.
+    token counts more often than it occurs in either text.
     """
     left_in_reference = Counter(token for sentence in reference for token in sentence)
     left_in_prediction = Counter(token for sentence in prediction for token in sentence)
@@ -39,7 +39,7 @@ def union_lcs_hits(reference: Sequence[Tokens], prediction: Sequence[Tokens]) ->
 
 
 def _positions(tokens: Tokens) -> dict[str, int]:
-    """For each token, an integer whose bits are set where it stands."""
+    """For each token, an integer whose bits are set at its positions."""
     positions: dict[str, int] = {}
     for index, token in enumerate(tokens):
         positions[token] = positions.get(token, 0) | 1 << index
@@ -57,7 +57,7 @@ def _rows(reference: Tokens, positions: dict[str, int]) -> list[int]:
 
 
 def _matched_indices(reference: Tokens, prediction: Tokens, positions: dict[str, int]) -> list[int]:
-    """Where in `reference` the longest common subsequence stands that rouge-score's backtracking finds."""
+    """Positions in `reference` of the longest common subsequence that rouge-score's backtracking finds."""
     rows = _rows(reference, positions)
     matched = []
     i, j = len(reference), len(prediction)

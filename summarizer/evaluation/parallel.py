@@ -1,4 +1,4 @@
-"""Work over processes, in order, with no more of it in memory than the processes need."""
+"""Map a function over a stream in several processes, in order and with bounded memory."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -51,7 +51,7 @@ class RougeSettings:
 
 
 def score_pair(prediction: str, reference: str, settings: RougeSettings = RougeSettings()) -> Scores:
-    """Score one prediction against its reference: a Score of precision, recall and fmeasure (0..1) a ROUGE type."""
+    """Score one prediction against its reference: precision, recall and fmeasure (0..1) by ROUGE type."""
     return score_references(split_sentences(prediction, settings.split), [reference], settings)
 
 
@@ -67,7 +67,7 @@ def score_references(prediction: Sequence[str], references: Sequence[str], setti
 
 
 def _over_references(matches: Sequence[Matches], references: SeveralReferences) -> Score:
-    """Of equally good references the first is taken, as in ROUGE-1.5.5 and rouge-score."""
+    """The first of equally good references is used, as in ROUGE-1.5.5 and rouge-score."""
     if references == "best":
         return max((match.score() for match in matches), key=lambda score: score.recall)
     if references == "best-f":
@@ -75,7 +75,7 @@ def _over_references(matches: Sequence[Matches], references: SeveralReferences) 
     if references == "mean":
         return Matches(*(sum(counts) for counts in zip(*matches, strict=True))).score()
     raise ValueError(
-        f"unknown way with references '{references}'; choose from {', '.join(get_args(SeveralReferences))}"
+        f"unknown treatment of several references '{references}'; choose from {', '.join(get_args(SeveralReferences))}"
     )
 
 
@@ -101,7 +101,7 @@ def score_texts(
     settings: RougeSettings = RougeSettings(),
     processes: int = 1,
 ) -> dict[str, float]:
-    """The mean fmeasure (0..1) a ROUGE type, equal to what `evaluate` gives on the same texts.
+    """The mean fmeasure (0..1) of each ROUGE type, equal to what `evaluate` gives on the same texts.
 
     Raises ValueError when there are no texts, or not as many predictions as references.
     """
@@ -120,12 +120,12 @@ def _score_pair_of(pair: tuple[str, str], settings: RougeSettings) -> Scores:
 
 
 def count_ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    """How often each n-gram of that order stands in `tokens`."""
+    """How often each n-gram of that order occurs in `tokens`."""
     return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
 
 
 def overlap(ours: Counter, theirs: Counter) -> int:
-    """How many n-grams two counts share, each as often as it stands in both."""
+    """How many n-grams two counts share, each as often as it occurs in both."""
     if len(ours) > len(theirs):
         ours, theirs = theirs, ours
     return sum(min(count, theirs[ngram]) for ngram, count in ours.items() if ngram in theirs)

@@ -65,9 +65,9 @@ class ScoreTable:
 
 
 def mean_measures(values: np.ndarray) -> dict[str, float]:
-    """Means of [examples, MEASURE_NAMES] over the summaries that have the measure, none where none has it.
+    """Means of [examples, MEASURE_NAMES] over the summaries that have the measure; measures that none has are left out.
 
-    And `empty`, the share of summaries without a word.
+    `empty` is the share of summaries without words.
     """
     means = {"empty": fmean((values[:, MEASURE_NAMES.index("summary_words")] == 0).tolist())}
     for name, column in zip(MEASURE_NAMES, values.T, strict=True):

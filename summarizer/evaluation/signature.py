@@ -1,4 +1,4 @@
-"""What scores depend on: an object that prints itself, is stored as data, and is never parsed back."""
+"""The settings and versions that scores depend on, as text and as data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
 
-# Parts that say nothing about a single score: systems that are compared may differ in them.
+# Parts that the score of a single example does not depend on; compared systems may differ in them.
 _NOT_OF_A_SCORE = (
     *("n", "mismatch", "duplicates", "empty", "bs", "ci", "seed", "tests", "correction"),
     *("lead-k", "sumy", "fastformer-summarizer"),

@@ -1,4 +1,4 @@
-"""Two systems on the same examples: is their difference more than chance, and of many differences, which are?"""
+"""Significance tests of the difference between two systems on the same examples, and corrections for many tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ def paired_tests(
 ) -> list[PairedTest]:
     """Test each column of `differences` [examples, columns], a system's scores less the baseline's, two-sided.
 
-    Bootstrap: examples are drawn anew, and p is the share of resampled means that lie as far from the mean as the
+    Bootstrap: examples are resampled, and p is the share of resampled means that lie as far from the mean as the
     mean lies from zero, on either side (sacrebleu counts one side, so its p is half of this). Approximate
     randomization: the two systems' scores are swapped at random, example by example, and p is the share of swaps
-    whose mean is as far from zero (Riezler and Maxwell, 2005); all swaps are tried where they are no more than
+    whose mean is as far from zero (Riezler and Maxwell, 2005); all swaps are tried if there are at most
     `samples`. Both count the observed outcome itself among those drawn, so neither is ever 0. Raises ValueError
     without examples or samples.
     """
@@ -96,6 +96,6 @@ def _randomization(differences: np.ndarray, means: np.ndarray, samples: int, see
 
 
 def _share_as_far(drawn: np.ndarray, means: np.ndarray, observed: int) -> np.ndarray:
-    """The share of `drawn` [samples, columns] as far from zero as `means` [columns], with so many `observed` ones."""
+    """The share of `drawn` [samples, columns] as far from zero as `means` [columns], counting `observed` more."""
     as_far = (np.abs(drawn) >= np.abs(means) - _TOLERANCE).sum(axis=0)
     return (as_far + observed) / (len(drawn) + observed)

@@ -1,4 +1,4 @@
-"""Means and how sure they are."""
+"""Means and their bootstrap confidence intervals."""
 
 from dataclasses import dataclass
 from statistics import fmean
@@ -34,7 +34,7 @@ def bootstrap_intervals(
 
 
 def bootstrap_means(values: np.ndarray, samples: int = 1000, seed: int = 1) -> np.ndarray:
-    """The means of each column of `values` [examples, columns] over examples drawn anew: [samples, columns].
+    """The means of each column of `values` [examples, columns] over resampled examples: [samples, columns].
 
     Every column sees the same resamples, drawn from a generator of its own seed: the same call gives the same
     numbers. Raises ValueError without examples or samples.

@@ -1,4 +1,4 @@
-"""What a summary is like, apart from its reference: length, novelty, repetition, copying, what it makes up."""
+"""Measures of a summary that need no reference: length, novelty, repetition, copying, unsupported names and numbers."""
 
 import re
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ class TextMeasures:
     summary_words: int  # separated by white space, as everywhere here
     reference_words: int
     source_words: int | None
-    repeated_trigrams: float | None = None  # share of the summary's trigrams that stood in it before
+    repeated_trigrams: float | None = None  # share of the summary's trigrams that occurred in it before
     repeated_sentences: float | None = None  # the same of whole sentences
     truncated: float | None = None  # 1 where the summary ends without final punctuation
-    compression: float | None = None  # words of the document a word of the summary
+    compression: float | None = None  # words of the document per word of the summary
     novel_unigrams: float | None = None  # share of the summary's n-grams that are not in the document
     novel_bigrams: float | None = None
     novel_trigrams: float | None = None
     coverage: float | None = None  # share of the summary's words that lie in spans copied from the document
     density: float | None = None  # mean length, in words, of the copied span that a word lies in (Grusky et al., 2018)
     longest_copy: int | None = None  # words of the longest copied span
-    numbers_not_in_source: float | None = None  # share of the summary's numbers that the document has nowhere
+    numbers_not_in_source: float | None = None  # share of the summary's numbers that do not occur in the document
     names_not_in_source: float | None = None  # the same of capitalised words that open no sentence
 
 

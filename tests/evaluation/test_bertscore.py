@@ -64,8 +64,8 @@ def test_bert_scores_stand_beside_rouge_with_their_model_in_the_signature(model,
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no folder of a model"):
+    with pytest.raises(InputError, match="unknown to bert-score"):
         BertScorer(str(tmp_path))
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(InputError, match="names no number of layers"):
+    with pytest.raises(InputError, match="does not give the number of layers"):
         BertScorer(str(tmp_path))

@@ -99,7 +99,7 @@ def test_ids_in_one_file_alone_are_an_error_that_names_and_counts_them(write_jso
     message = (
         "differ: 1 in both, 4 references without a prediction ('b', 'c', 'd', …), "
         "1 predictions without a reference ('x'); --on-mismatch intersect scores the shared ones,"
-        " zero gives 0 to the rest"
+        " zero scores missing ones 0"
     )
     with pytest.raises(InputError, match=re.escape(message)):
         read_examples(prediction_path, reference_path)
@@ -132,7 +132,7 @@ def test_of_ids_that_stand_twice_the_first_or_the_last_is_taken_on_request(write
         examples, counts, notes = read_examples(*files, duplicates=choice)
         assert [example.prediction for example in examples] == [expected, "b"]
         assert counts["duplicates_left_out"] == 1
-        assert f"1 ids stand there more than once ('a'): {choice} taken" in notes[0]
+        assert f"1 ids occur more than once ('a'): the {choice} of each is used" in notes[0]
 
 
 def test_empty_texts_score_or_are_left_out_or_refused_and_are_named(write_jsonl):
@@ -207,11 +207,11 @@ def test_summaries_of_a_file_without_ids_pair_with_its_rows(write_jsonl):
 
 
 REFUSED = {
-    "no id shared": (predictions("a"), references("b"), "0 in both, .*nothing is shared"),
-    "twice": (predictions("a", "b", "a"), references("a", "b"), r"p.jsonl: 1 ids stand there more than once \('a'\)"),
+    "no id shared": (predictions("a"), references("b"), "0 in both, .*they have none in common"),
+    "twice": (predictions("a", "b", "a"), references("a", "b"), r"p.jsonl: 1 ids occur more than once \('a'\)"),
     "empty file": ([], references("a"), "p.jsonl: holds no rows"),
     "no ids on one side": (predictions("a"), [{"summary": "s"}], "r.jsonl: has no id column"),
-    "an id missing": ([*predictions("a"), {"summary": "s"}], references("a"), "p.jsonl:2: has no id, while other rows"),
+    "an id missing": ([*predictions("a"), {"summary": "s"}], references("a"), "p.jsonl:2: has no id, but other rows"),
     "no summary": (
         [{"id": 1, "title": "t"}],
         references(1),
