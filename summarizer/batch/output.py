@@ -25,12 +25,8 @@ class Sink(Protocol):
         """Whether an interrupted run left a record of this document. Any thread may ask."""
         ...
 
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord:
-        """That record; it needs no `write`."""
-        ...
-
-    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """Note a document that another process summarizes; returns its record if an interrupted run left one."""
+    def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
+        """Note a document that has a record, which is returned, or that another process summarizes (None)."""
         ...
 
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
@@ -62,15 +58,15 @@ class FolderSink:
         self._records = records
         self._show = markdown_page if text_format == "md" else bare_summary
         self.has = records.has
-        self.skip = records.skip
         self.flush = records.flush
         self.finish = records.finish
         self.clear = records.clear
         self.close = records.close
 
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord:
-        """The record that an interrupted run left of this document; its text file is written again."""
-        record = self._records.earlier(position, document)
+    def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
+        """The record that an interrupted run left of this document, if any; its text file is written again."""
+        if (record := self._records.earlier(position, document)) is None:
+            return None
         written = self._write_text(document, record)
         return record if written == record else self._records.write(position, document, written)
 
@@ -106,12 +102,8 @@ class StdoutSink:
         """Never: the terminal keeps no records."""
         return False
 
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord:
-        """Raise KeyError: the terminal keeps no records."""
-        raise KeyError(document.id)
-
-    def skip(self, position: int, document: InputDocument) -> None:
-        """Do nothing: only one process may write to the terminal."""
+    def earlier(self, position: int, document: InputDocument) -> None:
+        """Do nothing: the terminal keeps no records, and only one process may write to it."""
 
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Print all records that no earlier document holds back."""

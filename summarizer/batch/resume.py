@@ -67,18 +67,13 @@ class RecordSink:
         """Whether an interrupted run left a record of this document. Any thread may ask."""
         return document.key in self._finished
 
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord:
-        """The record that an interrupted run left of this document."""
-        offset = self._finished[document.key]
+    def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
+        """The record that an interrupted run left of this document; without one, await that of another process."""
+        if (offset := self._finished.get(document.key)) is None:
+            self._awaited[position] = document.key
+            return None
         self._place(position, offset)
         return self._read(offset)
-
-    def skip(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """Await the record of another process, or return the one that an interrupted run left."""
-        if self.has(document):
-            return self.earlier(position, document)
-        self._awaited[position] = document.key
-        return None
 
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Append a record to .part."""
@@ -118,7 +113,8 @@ class RecordSink:
         self._offsets[position] = offset
 
     def _read(self, offset: int) -> SummaryRecord:
-        return _record_at(self._file, offset)
+        self._file.seek(offset)
+        return SummaryRecord(**json.loads(self._file.readline())["record"])
 
     def _read_part(self) -> None:
         """Index the complete lines of .part and cut off an incomplete last one."""
@@ -153,20 +149,16 @@ class HelperSink:
 
     def __init__(self, path: Path, rank: int) -> None:
         files = RecordFiles(path)
-        self._main = files.part.open("rb")
-        self._finished, _ = _index(self._main)
+        with files.part.open("rb") as main:
+            self._finished, _ = _index(main)
         self._file = files.helper_part(rank).open("wb")
 
     def has(self, document: InputDocument) -> bool:
         """Whether an interrupted run left a record of this document. Any thread may ask."""
         return document.key in self._finished
 
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord:
-        """The record that an interrupted run left of this document."""
-        return _record_at(self._main, self._finished[document.key])
-
-    def skip(self, position: int, document: InputDocument) -> None:
-        """Do nothing: only rank 0 awaits others."""
+    def earlier(self, position: int, document: InputDocument) -> None:
+        """Do nothing: rank 0 takes what an interrupted run left, and awaits other processes."""
 
     def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
         """Append a record."""
@@ -186,8 +178,7 @@ class HelperSink:
         """Do nothing: rank 0 removes all files."""
 
     def close(self) -> None:
-        """Close the files and keep them."""
-        self._main.close()
+        """Close the file and keep it."""
         self._file.close()
 
 
@@ -229,11 +220,6 @@ def _read_entry(line: bytes) -> tuple[str, SummaryRecord] | None:
         return (entry["key"], SummaryRecord(**entry["record"])) if line.endswith(b"\n") else None
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _record_at(part: IO[bytes], offset: int) -> SummaryRecord:
-    part.seek(offset)
-    return SummaryRecord(**json.loads(part.readline())["record"])
 
 
 def _index(part: IO[bytes]) -> tuple[dict[str, int], int]:

@@ -156,9 +156,7 @@ def _summarize_all(
             resumed: list[SummaryRecord | None] = []
             for position, summary in batch:
                 document = waiting.pop(position)
-                if not processes.owns(position):
-                    resumed.append(sink.skip(position, document))
-                elif sink.has(document):
+                if not processes.owns(position) or sink.has(document):
                     resumed.append(sink.earlier(position, document))
                 else:
                     written.append(sink.write(position, document, _record(document, summary)))
