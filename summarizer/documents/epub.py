@@ -43,8 +43,7 @@ def _read(archive: zipfile.ZipFile) -> Document:
     bodies = [_body(archive.read(path)) for path in chapters]
     texts = [(running_text(_heading(body), _LINES, ()), running_text(body, _LINES, _LEFT_OUT)) for body in bodies]
     sections = tuple(Section(heading.replace("\n", " ") or None, text) for heading, text in texts if text)
-    metadata = child_of(package, "metadata")
-    title = running_text(child_of(metadata, "title"), (), ()) if metadata is not None else ""
+    title = running_text(child_of(child_of(package, "metadata"), "title"), (), ())
     return Document("\n".join(section.text for section in sections), title or None, sections=sections)
 
 
@@ -82,7 +81,7 @@ def _body(content: bytes) -> Any:
             root = etree.fromstring(content, etree.HTMLParser(no_network=True, huge_tree=False))
         except (etree.XMLSyntaxError, ValueError):  # an empty file
             return None
-    return None if root is None else child_of(root, "body")
+    return child_of(root, "body")
 
 
 def _heading(body: Any) -> Any:

@@ -29,15 +29,11 @@ def read_jats(content: bytes, options: ReadingOptions) -> Document:
             f"{len(articles)} articles in one file; only one is read" if articles else "not JATS XML: no <article>"
         )
     article = articles[0]
-    front = child_of(article, "front")
-    meta = child_of(front, "article-meta") if front is not None else None
-    title = abstract = None
-    if meta is not None:
-        group = child_of(meta, "title-group")
-        title = _text(child_of(group, "article-title")).replace("\n", " ") if group is not None else None
-        abstracts = [child for child in meta if name_of(child) == "abstract"]
-        plain = [child for child in abstracts if not child.get("abstract-type")]  # others: graphical, teaser …
-        abstract = _text((plain or abstracts or [None])[0])
+    meta = child_of(child_of(article, "front"), "article-meta")
+    title = _text(child_of(child_of(meta, "title-group"), "article-title")).replace("\n", " ")
+    abstracts = [child for child in (() if meta is None else meta) if name_of(child) == "abstract"]
+    plain = [child for child in abstracts if not child.get("abstract-type")]  # others: graphical, teaser …
+    abstract = _text((plain or abstracts or [None])[0])
     body = child_of(article, "body")
     parts = [] if body is None else [part for part in body if name_of(part) == "sec"]
     sections = tuple(
@@ -45,7 +41,7 @@ def read_jats(content: bytes, options: ReadingOptions) -> Document:
         for part in parts
         if (text := _text(part))
     )
-    return Document(_text(body) or abstract or "", title or None, abstract or None, sections)
+    return Document(_text(body) or abstract, title or None, abstract or None, sections)
 
 
 def _text(element: Any) -> str:

@@ -27,8 +27,8 @@ def name_of(element: Any) -> str:
 
 
 def child_of(element: Any, name: str) -> Any:
-    """The first child with this name, or None."""
-    return next((child for child in element if name_of(child) == name), None)
+    """The first child with this name; None without one, or if `element` is None."""
+    return next((child for child in element if name_of(child) == name), None) if element is not None else None
 
 
 def running_text(element: Any, lines: Collection[str], left_out: Collection[str]) -> str:
