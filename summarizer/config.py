@@ -180,16 +180,10 @@ class TrainingConfig:
             raise InputError(f"training.best_metric={self.best_metric} needs training.rouge_examples > 0")
 
 
-def _default_generation() -> GenerationOptions:
-    return GenerationOptions(
-        num_beams=4,
-        max_summary_tokens=512,
-        min_summary_tokens=0,
-        length_penalty=1.0,
-        no_repeat_ngram_size=3,
-        no_repeat_words=0,
-        early_stopping=True,
-    )
+DEFAULT_GENERATION = GenerationOptions(
+    num_beams=4, max_summary_tokens=512, min_summary_tokens=0, length_penalty=1.0, no_repeat_ngram_size=3,
+    no_repeat_words=0, early_stopping=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -207,7 +201,7 @@ class RunConfig:
     model: dict[str, Any] = setting({}, "Sizes and options of a new model: the keys of the last section.")
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    generation: GenerationOptions = field(default_factory=_default_generation)
+    generation: GenerationOptions = DEFAULT_GENERATION
 
     def __post_init__(self) -> None:
         check_settings(self, "")

@@ -4,19 +4,18 @@ import math
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from accelerate.utils import broadcast
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from summarizer.config import RunConfig
 from summarizer.data.preparation import PreparedData
-from summarizer.training.card import make_card, without_paths
+from summarizer.training.card import make_card
 from summarizer.training.checkpoint import (
     TrainingError,
     TrainingState,
@@ -38,7 +37,7 @@ WEIGHTS_FILE = "model.safetensors"
 
 @dataclass(frozen=True)
 class BestModels:
-    """Validates and writes model folders. All processes call its methods together; the main one writes.
+    """Validates models and writes model folders. All processes call its methods together; the main one writes.
 
     sizes: parameters, documents, validation_documents, for the model card.
     """
@@ -51,18 +50,18 @@ class BestModels:
     sizes: dict[str, int]
 
     def resumed(self, state: TrainingState, say: Callable[[str], None]) -> TrainingState:
-        """The state of a checkpoint without scores by another metric and candidates whose weights are gone."""
+        """The state of a checkpoint, without the scores of another metric and the candidates whose weights are gone."""
         metric = self.config.training.best_metric
-        if state.best_metric not in (None, metric):
-            say(f"training.best_metric was {state.best_metric}: the best is chosen anew, by {metric}")
+        if state.best_metric != metric:
+            say(f"training.best_metric was {state.best_metric}: best/ will be selected again, by {metric}")
             state = replace(state, best_score=None, validations_without_improvement=0, candidates={})
         kept = {step: score for step, score in state.candidates.items() if self._candidate(step).is_file()}
         if gone := sorted(state.candidates.keys() - kept.keys(), key=int):
-            say(f"the weights after step {', '.join(gone)} are not in {CANDIDATES}/: left out of the mean")
+            say(f"the weights after step {', '.join(gone)} are missing from {CANDIDATES}/: left out of the mean")
         return replace(state, best_metric=metric, candidates=kept)
 
     def validate(self, state: TrainingState, log: RunLog) -> TrainingState:
-        """Log validation loss and metrics, keep what is among the best, and return the state that knows of it."""
+        """Log the validation loss and metrics, save the model if it is among the best, and return the new state."""
         if self.data is None:
             return state
         with self.engine.whole_model() as model:
@@ -81,20 +80,20 @@ class BestModels:
         )
 
     def stops_early(self, state: TrainingState, say: Callable[[str], None]) -> bool:
-        """Whether the last validations were no better than those before."""
+        """Whether as many validations as `early_stopping_patience` brought no improvement."""
         patience = self.config.training.early_stopping_patience
         stops = patience is not None and state.validations_without_improvement >= patience
         if stops:
-            say(f"stopped early: no better {self.config.training.best_metric} in {patience} validations")
+            say(f"stopped early: {self.config.training.best_metric} did not improve in {patience} validations")
         return stops
 
     def save(self, name: str, step: int, metrics: dict[str, float]) -> None:
-        """Write the weights, averaged ones where there are such, as the model folder `name`."""
+        """Write the weights (the averaged ones, if there are any) as the model folder `name`."""
         with self.engine.whole_model() as model:
             self._write(name, model, step, metrics)
 
     def save_mean_of_best(self, state: TrainingState, log: RunLog) -> None:
-        """Validate the mean of the candidates' weights; where it is better than the best of them, write averaged/."""
+        """Validate the mean of the candidates' weights; write averaged/ if it is better than best/."""
         if self.data is None or len(state.candidates) < 2:
             return
         steps = ", ".join(sorted(state.candidates, key=int))
@@ -102,7 +101,7 @@ class BestModels:
         with ExitStack() as stack:
             model = stack.enter_context(self.engine.whole_model())
             weights: Any = {name: torch.empty_like(value) for name, value in model.named_parameters()}
-            if accelerator.is_main_process:  # the others need not see the run folder
+            if accelerator.is_main_process:  # other machines may not have the run folder
                 mean = mean_weights([self._candidate(step) for step in state.candidates])
                 weights = {name: mean[name].to(accelerator.device) for name in weights}
             stack.enter_context(weights_applied(broadcast(weights), model))
@@ -110,11 +109,11 @@ class BestModels:
             is_better = state.best_score is not None and score > state.best_score
             if is_better:
                 self._write("averaged", model, state.step, metrics)
-        verdict = "better than best/, written to averaged/" if is_better else "no better than best/, not written"
+        verdict = "better than best/, written to averaged/" if is_better else "not better than best/, not written"
         log.say(f"the mean of the weights after steps {steps}: {_shown(metrics)}: {verdict}")
 
     def forget_candidates(self) -> None:
-        """Delete the weights that no checkpoint names, after one has been written."""
+        """Delete the candidates' weights that no checkpoint refers to."""
         if not (self.folder / CANDIDATES).exists():
             return
         states = [read_state(path) for path in complete_checkpoints(self.folder / "checkpoints")]
@@ -139,7 +138,7 @@ class BestModels:
         return -loss if settings.best_metric == "loss" else metrics[settings.best_metric], metrics
 
     def _with_candidate(self, state: TrainingState, score: float, model: Any) -> dict[str, float]:
-        """The candidates with the step just validated, if it is among the best; its weights are on disk then."""
+        """The best candidates among the old ones and this step; writes this step's weights if it is among them."""
         count, step = self.config.training.average_best, str(state.step)
         if count is None:
             return {}
@@ -156,9 +155,8 @@ class BestModels:
     def _write(self, name: str, model: nn.Module, step: int, metrics: dict[str, float]) -> None:
         accelerator = self.engine.accelerator
         if accelerator.is_main_process:
-            shown = yaml.safe_dump(without_paths(asdict(self.config)), sort_keys=False)
             signature = self.task.signature(self.data) if self.data is not None else ""
-            card = make_card(self.config, shown, step, self.sizes, metrics, signature)
+            card = make_card(self.config, step, self.sizes, metrics, signature)
             save_model_folder(self.folder / name, without_adapters(model), self.task.tokenizer, card)
         accelerator.wait_for_everyone()
 

@@ -1,7 +1,10 @@
-"""The model card: what a trained model is, from what its run knows."""
+"""The model card: a README.md that describes a trained model and its training."""
 
 import json
+from dataclasses import asdict
 from typing import Any
+
+import yaml
 
 from summarizer import __version__
 from summarizer.config import RunConfig
@@ -27,7 +30,7 @@ tokenizer = AutoTokenizer.from_pretrained(path)
 
 - Parameters: {parameters:,}
 - Steps: {step:,}, {documents:,} training documents, {validation_documents:,} validation documents
-- Source tokens read in training: {max_source}
+- Source tokens per training document: {max_source}
 - Validation: {metrics}{rouge}{signature}
 
 {warning}
@@ -45,26 +48,21 @@ OF_TASK = {
         "tags": "summarization, long-documents, fastformer",
         "kind": "summarizer",
         "auto_class": "AutoModelForSeq2SeqLM",
-        "warning": "It may repeat itself, state what its source does not, or miss what matters: "
-        "check a summary before you rely on it.",
+        "warning": "Summaries may repeat text, contradict the document or miss important points. "
+        "Check a summary before you rely on it.",
     },
     "classification": {
         "pipeline": "text-classification",
         "tags": "text-classification, long-documents, fastformer",
         "kind": "classifier",
         "auto_class": "AutoModelForSequenceClassification",
-        "warning": "It knows no other classes than those it was trained on.",
+        "warning": "It assigns every document to one of the classes it was trained on.",
     },
 }
 
 
-def make_card(
-    config: RunConfig, text: str, step: int, sizes: dict[str, int], metrics: dict[str, float], signature: str = ""
-) -> str:
-    """The card in Markdown. `text` is the configuration; `sizes` has parameters, documents, validation_documents.
-
-    `signature`: what the metrics depend on, empty where that goes without saying.
-    """
+def make_card(config: RunConfig, step: int, sizes: dict[str, int], metrics: dict[str, float], signature: str) -> str:
+    """The card in Markdown. `sizes` has parameters, documents, validation_documents; `signature` may be empty."""
     limit = config.data.max_source_tokens
     num_scored = min(config.training.rouge_examples, sizes["validation_documents"])
     return TEMPLATE.format(
@@ -72,17 +70,17 @@ def make_card(
         name=config.name,
         version=__version__,
         step=step,
-        max_source="the whole document" if limit is None else f"the first {limit:,}",
+        max_source="all" if limit is None else f"the first {limit:,}",
         metrics=json.dumps({name: round(value, 4) for name, value in metrics.items()}) if metrics else "none",
-        rouge=f", ROUGE on {num_scored:,} of the documents" if "rouge1" in metrics else "",
+        rouge=f" (ROUGE on {num_scored:,} documents)" if "rouge1" in metrics else "",
         signature=f"\n- Signature of the scores: `{signature}`" if signature else "",
-        config=text,
+        config=yaml.safe_dump(_without_paths(asdict(config)), sort_keys=False),
         **sizes,
     )
 
 
-def without_paths(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration for others to read: files by the end of their paths, and no folders of this machine."""
+def _without_paths(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration without folders of this machine: of each path, only the last two parts."""
     shown: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
     shown.pop("output_dir")
     shown["data"].pop("cache_dir")

@@ -22,11 +22,11 @@ STATE_FILE = "state.json"  # written last: a folder with it is complete
 
 
 class TrainingError(InputError):
-    """Training cannot go on; the message says why and which checkpoint is the last good one."""
+    """Training must stop; the message says why and names the last good checkpoint."""
 
 
 class DamagedCheckpointError(InputError):
-    """A checkpoint's files are not what was written."""
+    """A checkpoint's files have changed since they were written."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TrainingState:
     samples: what the sequence of samples follows from, see BatchPlan.fingerprint. loss_scaler: the state of float16's
     gradient scaler, empty where there is none. validation: the metrics of the last validation. candidates: the scores
     of the best validated steps, by their numbers, where the mean of their weights is wanted. best_metric: what the
-    scores are by, where that is known.
+    scores are by.
     """
 
     step: int = 0
@@ -49,13 +49,13 @@ class TrainingState:
     loss_scaler: dict[str, float] = field(default_factory=dict)
     validation: dict[str, float] = field(default_factory=dict)
     candidates: dict[str, float] = field(default_factory=dict)
-    best_metric: str | None = None
+    best_metric: str = "loss"
 
 
 def save_checkpoint(folder: Path, state: TrainingState, trained: Trained, writes: bool = True) -> Path:
     """Write folder/step-NNNNNN: weights, optimizer, state. Returns its path; an older one of that step is replaced.
 
-    All processes have to call it, since each may hold a part of the tensors; one of them writes.
+    All processes must call it, since each may hold a part of the tensors; one of them writes.
     """
     optimizer_tensors, groups = _split_optimizer(trained.optimizer)
     files = {"model": _distinct_tensors(trained.model), "optimizer": optimizer_tensors}
@@ -79,7 +79,7 @@ def save_checkpoint(folder: Path, state: TrainingState, trained: Trained, writes
 def load_checkpoint(path: Path, trained: Trained) -> TrainingState:
     """Restore weights, optimizer and average in place and return the state.
 
-    Raises DamagedCheckpointError for files that are not as they were written, InputError for what does not fit.
+    Raises DamagedCheckpointError for files that have changed, InputError for a checkpoint that does not fit.
     """
     try:
         for name, digest in _read_json(path)["sha256"].items():
@@ -92,9 +92,11 @@ def load_checkpoint(path: Path, trained: Trained) -> TrainingState:
         averaged = load_file(path / "average.safetensors") if (path / "average.safetensors").exists() else None
     except Exception as error:  # safetensors' errors share no base class with OSError
         raise DamagedCheckpointError(f"{path} is damaged: {' '.join(str(error).split())}") from error
+    if "parameters" not in groups:
+        raise InputError(f"{path} was written by an earlier version and cannot be resumed; start a run of another name")
     try:
         _check_fit(trained.model, weights)
-        _check_optimizer_fit(trained, groups["param_groups"], groups.pop("parameters", None))
+        _check_optimizer_fit(trained, groups["param_groups"], groups.pop("parameters"))
         own = trained.model.state_dict()
         trained.model.load_state_dict(
             {name: held_like(value, own[name]) for name, value in weights.items()}, strict=False
@@ -111,7 +113,7 @@ def load_checkpoint(path: Path, trained: Trained) -> TrainingState:
 def load_newest_checkpoint(paths: list[Path], trained: Trained) -> tuple[TrainingState, Path, list[str]]:
     """Restore the newest of `paths` (oldest first) that is not damaged; returns also a line for each that is.
 
-    Raises DamagedCheckpointError where all are.
+    Raises DamagedCheckpointError if all are.
     """
     damaged: list[str] = []
     for path in reversed(paths):
@@ -130,23 +132,20 @@ def read_state(path: Path) -> TrainingState:
 
 
 def last_good_checkpoint(run_folder: Path) -> str:
-    """What an error says of where to go on from."""
+    """For error messages: the checkpoint from which the run can continue."""
     checkpoints = complete_checkpoints(run_folder / "checkpoints")
     return f"the last good checkpoint is {checkpoints[-1]}" if checkpoints else "there is no checkpoint yet"
 
 
 def complete_checkpoints(folder: Path) -> list[Path]:
     """The complete checkpoints in `folder`, oldest first."""
-    names = re.compile(r"step-\d+")  # and not what someone put aside, such as step-000100-copy
+    names = re.compile(r"step-\d+")  # not a renamed copy, such as step-000100-copy
     found = (path for path in folder.glob("step-*") if names.fullmatch(path.name) and (path / STATE_FILE).is_file())
     return sorted(found, key=lambda path: (len(path.name), path.name))  # by number, also past step 999999
 
 
 def prune_checkpoints(folder: Path, keep: int, keep_every: int | None = None) -> None:
-    """Delete all complete checkpoints but the newest `keep` and those of every `keep_every`-th step.
-
-    What interrupted writing left goes, too.
-    """
+    """Delete incomplete checkpoints, and complete ones except the newest `keep` and every `keep_every`-th step."""
     complete = complete_checkpoints(folder)
     for path in complete[: max(0, len(complete) - keep)]:
         if keep_every is None or int(path.name.removeprefix("step-")) % keep_every:
@@ -167,9 +166,9 @@ def save_model_folder(path: Path, model: Any, tokenizer: Any, card: str) -> None
 
 
 def write_folder(target: Path, write: Callable[[Path], None]) -> None:
-    """Fill a folder aside by `write`, then give it the name `target`; a folder of that name is replaced.
+    """Let `write` fill a temporary folder, then rename it to `target`; a folder of that name is replaced.
 
-    Raises InputError where it cannot be written, as when the disk is full.
+    Raises InputError if it cannot be written, for example because the disk is full.
     """
     finish_folder(target)
     aside = target.with_name(f".{target.name}.part")
@@ -191,7 +190,7 @@ def write_folder(target: Path, write: Callable[[Path], None]) -> None:
 
 
 def finish_folder(target: Path) -> None:
-    """Bring back the folder that a replacement interrupted between its two renames left under another name."""
+    """Complete a replacement that was interrupted between its two renames."""
     if (replaced := _replaced(target)).exists():
         if target.exists():
             shutil.rmtree(replaced)
@@ -208,30 +207,23 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _gather(tensors: dict[str, Tensor], keep: bool) -> dict[str, Tensor]:
-    """Whole tensors in main memory, or, on a process that does not keep them, none."""
-    gathered = {}
-    for name, tensor in tensors.items():
-        value = whole(tensor.detach())
-        if keep:
-            gathered[name] = value.contiguous().cpu()
-    return gathered
+    """Whole tensors in main memory; on a process that does not keep them, none."""
+    gathered = ((name, whole(tensor.detach())) for name, tensor in tensors.items())  # by all processes together
+    return {name: value.contiguous().cpu() for name, value in gathered if keep}
 
 
 def _distinct_tensors(model: nn.Module) -> dict[str, Tensor]:
     """The state without the second names of tied tensors, which safetensors refuses."""
-    seen: set[int] = set()
-    distinct = {}
+    distinct: dict[int, tuple[str, Tensor]] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            distinct[name] = tensor
-    return distinct
+        distinct.setdefault(id(tensor), (name, tensor))
+    return dict(distinct.values())
 
 
 def _check_fit(model: nn.Module, weights: dict[str, Tensor]) -> None:
     """Raise ValueError, naming some, if the model has other parameters than `weights`, or of other shapes."""
     own = model.state_dict(keep_vars=True)
-    given = {id(own[name]) for name in weights if name in own}  # tied tensors stand under one of their names
+    given = {id(own[name]) for name in weights if name in own}  # tied tensors are saved under one of their names
     absent = [name for name, tensor in own.items() if id(tensor) not in given]
     wrong = [*absent, *(name for name, value in weights.items() if name not in own or own[name].shape != value.shape)]
     if wrong:
@@ -244,16 +236,15 @@ def _optimized_names(trained: Trained) -> list[list[str]]:
     return [[names[id(parameter)] for parameter in group["params"]] for group in trained.optimizer.param_groups]
 
 
-def _check_optimizer_fit(trained: Trained, groups: list[dict[str, Any]], names: list[list[str]] | None) -> None:
-    """Raise ValueError if the saved optimizer was another one, or of other parameters (`names`, where they are known).
+def _check_optimizer_fit(trained: Trained, groups: list[dict[str, Any]], names: list[list[str]]) -> None:
+    """Raise ValueError if the saved optimizer was another one, or trained other parameters than those in `names`.
 
-    Its state goes by the parameters' numbers, and would serve others of the same shapes.
+    Its state numbers the parameters, so other parameters of the same shapes would load without an error.
     """
     own_groups = trained.optimizer.param_groups
     if ["betas" in group for group in groups] != ["betas" in group for group in own_groups]:  # AdamW's, not Muon's
         raise ValueError("training.optimizer must stay as it was")
-    counts = [len(group["params"]) for group in groups]
-    if counts != [len(group["params"]) for group in own_groups] or (names and names != _optimized_names(trained)):
+    if names != _optimized_names(trained):
         raise ValueError("training.optimizer, training.freeze and training.lora must stay as they were")
 
 

@@ -13,10 +13,9 @@ from transformers import AutoModelForSequenceClassification
 from summarizer.config import RunConfig, Split
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.errors import InputError
-from summarizer.models import FastformerSummarizerForSequenceClassification
 from summarizer.padding import IGNORED
 from summarizer.training.distributed import sum_over_processes
-from summarizer.training.starting_model import begin_training, load_pretrained, load_tokenizer, new_model_config
+from summarizer.training.starting_model import load_tokenizer, make_model
 from summarizer.training.validation import share_in_batches
 
 
@@ -50,15 +49,9 @@ class Classification:
 
     def make_model(self) -> Any:
         """A new model by the configuration, or a pretrained one with a classifier for these classes."""
-        torch.manual_seed(self.config.seed)
         names = {"id2label": dict(enumerate(self.classes)), "label2id": {n: i for i, n in enumerate(self.classes)}}
-        if self.config.pretrained is None:
-            model_config = new_model_config(self.config, self.tokenizer)
-            model_config.id2label, model_config.label2id = names["id2label"], names["label2id"]
-            model = _new_model(model_config)
-        else:
-            model = self._pretrained(names)
-        begin_training(model, self.config.training)
+        auto_class = AutoModelForSequenceClassification
+        model, self.notes = make_model(self.config, self.tokenizer, auto_class, **names)
         return model
 
     def summed_loss(self, model: Any, batch: dict[str, Tensor], label_smoothing: float) -> Tensor:
@@ -81,7 +74,7 @@ class Classification:
         return accuracy_and_macro_f1(total.view_as(confusion)), []
 
     def signature(self, _data: PreparedData) -> str:
-        """None: accuracy and macro-F1 have no settings."""
+        """Empty: accuracy and macro-F1 have no settings."""
         return ""
 
     def predict(self, model: Any, data: PreparedData, accelerator: Accelerator) -> Iterator[tuple[int, int]]:
@@ -95,13 +88,6 @@ class Classification:
             yield from zip(batch, logits.argmax(dim=-1).tolist(), strict=True)
         model.train()
 
-    def _pretrained(self, names: dict[str, Any]) -> Any:
-        model, self.notes = load_pretrained(
-            AutoModelForSequenceClassification, self.config, ignore_mismatched_sizes=True,
-            num_labels=len(self.classes), **names,
-        )  # fmt: skip
-        return model
-
 
 def accuracy_and_macro_f1(confusion: Tensor) -> dict[str, float]:
     """Accuracy and macro-F1 in percent from confusion [C, C] (rows: labels, columns: predictions).
@@ -111,10 +97,3 @@ def accuracy_and_macro_f1(confusion: Tensor) -> dict[str, float]:
     correct, occurring = confusion.diagonal(), confusion.sum(dim=0) + confusion.sum(dim=1)
     f1 = (2 * correct / occurring)[occurring > 0]
     return {"accuracy": 100 * float(correct.sum() / confusion.sum()), "macro_f1": 100 * float(f1.mean())}
-
-
-def _new_model(config: Any) -> FastformerSummarizerForSequenceClassification:
-    try:
-        return FastformerSummarizerForSequenceClassification(config)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"model: {' '.join(str(error).split())}") from error

@@ -1,4 +1,4 @@
-"""Sums over processes, and what is said when one of them does not come."""
+"""Sums over processes, and an error that names the processes that are stuck."""
 
 import re
 import time
@@ -13,7 +13,7 @@ from accelerate import Accelerator
 
 from summarizer.errors import InputError
 
-SECONDS_TO_ANSWER = 20.0  # of processes that have run into a time-out: they do within moments of each other
+SECONDS_TO_ANSWER = 20.0  # processes reach a time-out within moments of each other
 
 
 def sum_over_processes(accelerator: Accelerator, values: Sequence[float]) -> list[float]:
@@ -25,11 +25,11 @@ def sum_over_processes(accelerator: Accelerator, values: Sequence[float]) -> lis
 
 @contextmanager
 def naming_absent_processes(accelerator: Accelerator) -> Iterator[None]:
-    """Raise InputError that names the processes that did not come where this one waited for others in vain."""
+    """After a time-out, raise InputError that names the processes that this one waited for."""
     if accelerator.num_processes == 1:
         yield
         return
-    group: Any = dist.new_group(backend="gloo")  # connections of its own: a time-out breaks those that it happens on
+    group: Any = dist.new_group(backend="gloo")  # own connections: a time-out breaks the ones that it happens on
     try:
         yield
     except RuntimeError as error:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -24,7 +24,7 @@ from summarizer.config import TrainingConfig
 from summarizer.errors import InputError
 from summarizer.training.optim import make_optimizer
 
-# Of a launcher's FSDP settings, those that have one value here.
+# The launcher's FSDP settings that must have these values.
 FSDP_SETTINGS = {"fsdp_version": 2, "cpu_ram_efficient_loading": False, "activation_checkpointing": False}
 
 
@@ -74,31 +74,14 @@ def _copy(weights: Mapping[str, Tensor], model: nn.Module) -> None:
 
 @dataclass(frozen=True)
 class Trained:
-    """What training changes, beside its state."""
+    """What training changes, beside its state: tensors as this process holds them (`whole` gives all of one)."""
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
     average: ExponentialAverage | None = None
 
 
-class Engine(Protocol):
-    """A model in training on all processes, which call each method together."""
-
-    accelerator: Accelerator
-    model: Any  # for training's forward
-    note: str  # for the line that describes a run
-    trained: Trained  # tensors as this process holds them: `whole` gives all of one
-
-    def without_exchange(self) -> AbstractContextManager[None]:
-        """Where a backward need not exchange gradients yet, since the step has another micro-batch."""
-        ...
-
-    def whole_model(self) -> AbstractContextManager[Any]:
-        """A plain model with all weights, averaged ones where there are such, for this process to use by itself."""
-        ...
-
-
-def make_engine(accelerator: Accelerator, model: Any, settings: TrainingConfig) -> Engine:
+def make_engine(accelerator: Accelerator, model: Any, settings: TrainingConfig) -> "Engine":
     """The engine that the launcher asks for."""
     fsdp = fsdp_settings()
     return Replicated(accelerator, model, settings) if fsdp is None else Sharded(accelerator, model, settings, fsdp)
@@ -107,7 +90,7 @@ def make_engine(accelerator: Accelerator, model: Any, settings: TrainingConfig) 
 def fsdp_settings() -> FullyShardedDataParallelPlugin | None:
     """The launcher's FSDP settings, None where it asks for no FSDP. Raises InputError for what is not supported.
 
-    They are read from the launcher's environment: on processes without GPUs accelerate passes over them.
+    They are read from the environment, since accelerate ignores them on processes without GPUs.
     """
     if os.environ.get("ACCELERATE_USE_FSDP", "false") != "true":
         return None
@@ -119,14 +102,14 @@ def fsdp_settings() -> FullyShardedDataParallelPlugin | None:
     return plugin
 
 
-def clip_gradients(engine: Engine, max_norm: float) -> float:
-    """Scale gradients to at most `max_norm`; returns the norm that they had, 0 where nothing has one."""
+def clip_gradients(engine: "Engine", max_norm: float) -> float:
+    """Scale gradients to at most `max_norm`; returns their norm before, 0 if there are no gradients."""
     norm: Any = engine.accelerator.clip_grad_norm_(engine.model.parameters(), max_norm)
     return float(whole(norm)) if norm is not None else 0.0
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """All of a tensor that may be split over the processes, which then all have to ask for it."""
+    """The whole of a tensor that may be split over the processes; all of them must call this."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
@@ -134,29 +117,32 @@ def held_like(value: Tensor, other: Tensor) -> Tensor:
     """The whole tensor `value` as this process holds `other`: all of it, or the same part."""
     if not isinstance(other, DTensor):
         return value
-    # Every process has the whole value, so that nobody sends it.
+    # Every process has the whole value, so none needs to send it.
     return distribute_tensor(value.to(other.device), other.device_mesh, other.placements, src_data_rank=None)
 
 
 class Replicated:
-    """Every process holds the whole model, alone or under DistributedDataParallel."""
+    """Every process holds the whole model, alone or under DistributedDataParallel.
 
-    note = ""
+    `model` is for training's forward; all processes call each method together.
+    """
+
+    note = ""  # for the line that describes a run
 
     def __init__(self, accelerator: Accelerator, model: Any, settings: TrainingConfig) -> None:
         self.accelerator = accelerator
         self.model, optimizer = accelerator.prepare(model, make_optimizer(model, settings))
-        # Without its wrapper the model would compute in float32 from then on: accelerate takes it off for good.
+        # Keep the mixed precision: accelerate would remove it from the model for good.
         bare = accelerator.unwrap_model(self.model, keep_fp32_wrapper=True)
         self.trained = Trained(bare, optimizer, _make_average(bare, settings))
 
     def without_exchange(self) -> AbstractContextManager[None]:
-        """As in Engine."""
+        """For a backward pass that another one of the same step follows: gradients are exchanged only in the last."""
         return self.accelerator.no_sync(self.model)
 
     @contextmanager
     def whole_model(self) -> Iterator[Any]:
-        """As in Engine: the model itself, for the time being with averaged weights."""
+        """A plain model for this process alone: the model itself, with averaged weights if there are any."""
         model, average = self.trained.model, self.trained.average
         with nullcontext() if average is None else weights_applied(average.weights, model):
             yield model
@@ -177,10 +163,12 @@ class Sharded:
         settings: TrainingConfig,
         plugin: FullyShardedDataParallelPlugin,
     ) -> None:
-        if settings.split_on_out_of_memory:  # the others would wait for the forward of the second half
-            raise InputError("training.split_on_out_of_memory does not go with FSDP: lower training.tokens_per_batch")
+        if settings.split_on_out_of_memory:  # the other processes would not run the second half
+            raise InputError(
+                "training.split_on_out_of_memory is not supported with FSDP; lower training.tokens_per_batch"
+            )
         self.accelerator = accelerator
-        # The model without its weights; copied with `memo`, tied ones stay tied.
+        # The model without its weights. With `memo`, tied weights stay tied in the copy.
         memo = {id(p): nn.Parameter(torch.empty_like(p, device="meta"), p.requires_grad) for p in model.parameters()}
         self._skeleton = copy.deepcopy(model, memo)
         # In evaluation_mode accelerate adds mixed precision but no DistributedDataParallel.
@@ -192,13 +180,13 @@ class Sharded:
         self.trained = Trained(self.model, optimizer, _make_average(self.model, settings))
 
     def without_exchange(self) -> AbstractContextManager[None]:
-        """As in Engine: gradients are exchanged in each backward, since no process has room for whole ones."""
+        """Gradients are exchanged in each backward pass, since no process has room for whole ones."""
         return nullcontext()
 
     @contextmanager
     @torch.no_grad()
     def whole_model(self) -> Iterator[Any]:
-        """As in Engine: a copy, gathered from all processes."""
+        """A plain model for this process alone: a copy gathered from all processes."""
         average = self.trained.average
         names = {} if average is None else {id(p): name for name, p in self.model.named_parameters()}
         gathered: dict[int, Tensor] = {}
@@ -224,10 +212,10 @@ def _make_average(model: nn.Module, settings: TrainingConfig) -> ExponentialAver
 def _shard(model: Any, accelerator: Accelerator, plugin: FullyShardedDataParallelPlugin) -> None:
     """Split every layer (what `_no_split_modules` names) by itself and the rest as one unit, in place.
 
-    A unit's weights are whole only inside its own forward, so that a part of a layer that is used outside of it, as the
-    model says by `separate_modules`, is a unit, too.
+    A unit's weights are whole only inside its own forward pass. The modules in the model's `separate_modules` are used
+    outside the forward pass of their layer, so they are units of their own.
     """
-    # Its warning of outputs that are views is true of `separate_modules`, but nothing changes those in place.
+    # The outputs of `separate_modules` are views, but nothing changes them in place.
     warnings.filterwarnings("ignore", r"FSDP2-wrapped module \(FSDPLinear\) returned a view", UserWarning)
     policy: Any = plugin.cpu_offload or OffloadPolicy()
     mesh = init_device_mesh(accelerator.device.type, (accelerator.num_processes,))
@@ -237,3 +225,6 @@ def _shard(model: Any, accelerator: Accelerator, plugin: FullyShardedDataParalle
     for unit in units:
         fully_shard(unit, mesh=mesh, reshard_after_forward=bool(plugin.reshard_after_forward), offload_policy=policy)
     fully_shard(model, mesh=mesh, offload_policy=policy)
+
+
+Engine = Replicated | Sharded

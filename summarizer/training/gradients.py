@@ -1,7 +1,7 @@
-"""A step's gradients: this process's micro-batches one after the other, smaller ones where memory is not enough."""
+"""A step's gradients: the sum over this process's micro-batches, which are split if they do not fit into memory."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ class BatchTooLargeError(Exception):
 
 @dataclass(frozen=True)
 class Gradients:
-    """Adds up the gradients of a step. `some_row` is any row of the data: a process without work needs a stand-in."""
+    """Adds up the gradients of a step. `some_row` is any row: it fills the batch of a process without work."""
 
     engine: Engine
     task: Task
@@ -30,7 +30,7 @@ class Gradients:
     some_row: dict[str, Any]
 
     def tensors(self, rows: list[dict[str, Any]]) -> dict[str, Tensor]:
-        """A micro-batch's tensors; where this process has none, a stand-in whose labels are all ignored."""
+        """A micro-batch's tensors; without rows, those of `some_row` with all labels ignored."""
         batch = collate(rows or [self.some_row], self.task.tokenizer.pad_token_id)
         if not rows:
             batch["labels"].fill_(IGNORED)
@@ -39,12 +39,12 @@ class Gradients:
     def add(self, batches: list[dict[str, Tensor]], num_labels: float, step: int, say: Callable[[str], None]) -> float:
         """Add the gradients of Σ loss / num_labels to those of the model; returns the summed loss.
 
-        With `split_on_out_of_memory` a micro-batch that does not fit is halved, `say` is told, and all are begun anew.
+        With `split_on_out_of_memory`, a micro-batch that does not fit is halved, `say` reports it, and all start over.
         Raises BatchTooLargeError.
         """
         parts = list(enumerate(batches))
         if self.settings.split_on_out_of_memory and self.engine.accelerator.num_processes > 1:
-            # Processes exchange gradients in their last backward, which cannot be begun anew: let it be a small one.
+            # Processes exchange gradients in their last backward pass, which cannot be repeated: make it a small one.
             parts.append((len(batches), self.tensors([])))
         while True:
             position, loss = 0, 0.0
@@ -62,32 +62,26 @@ class Gradients:
                     raise
                 say(f"out of memory at step {step + 1} with {error}: split in two")
                 parts[position : position + 1] = [(index, half) for half in _halves(batch)]
-            # A backward that failed has left part of its gradients.
+            # Delete the gradients of the failed backward pass.
             self.engine.model.zero_grad(set_to_none=True)
 
     def _backward(self, batch: dict[str, Tensor], num_labels: float) -> float:
-        with _naming_the_size(batch):
+        try:
             loss = self.task.summed_loss(self.engine.model, batch, self.settings.label_smoothing)
-            # Processes' gradients are averaged: times their number, it is the sum over all labels.
+            # DDP and FSDP average gradients over the processes; the factor makes it the sum over all labels.
             self.engine.accelerator.backward(loss * (self.engine.accelerator.num_processes / num_labels))
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "allocate memory" in str(error):
+                rows, length = batch["input_ids"].shape
+                raise BatchTooLargeError(f"{rows} × {length:,} source tokens") from error
+            raise
         return float(loss.detach())
 
     def _seed_dropout(self, index: int, step: int) -> None:
-        """The same dropout for a micro-batch on whichever process and after whatever resume."""
+        """Dropout of a micro-batch depends on the seed, the step and its number, not on processes or resumes."""
         number = index * self.engine.accelerator.num_processes + self.engine.accelerator.process_index
         mixed = (self.seed * 1_000_003 + step) * 1_000_003 + number
         torch.manual_seed(mixed % 2**63)
-
-
-@contextmanager
-def _naming_the_size(batch: dict[str, Tensor]) -> Iterator[None]:
-    try:
-        yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "allocate memory" in str(error):
-            rows, length = batch["input_ids"].shape
-            raise BatchTooLargeError(f"{rows} × {length:,} source tokens") from error
-        raise
 
 
 def _halves(batch: dict[str, Tensor]) -> list[dict[str, Tensor]]:

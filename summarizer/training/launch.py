@@ -1,4 +1,4 @@
-"""What a run needs before it can begin: the accelerator, and the run folder for itself."""
+"""What a run needs before it starts: the accelerator, and a lock on the run folder."""
 
 import os
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ LOCK_FILE = ".lock"
 
 
 def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
-    """The accelerator by the launcher's settings and the run's own. Raises InputError for what this machine lacks."""
+    """The accelerator by the launcher's settings and the run's own. InputError names what is not supported."""
     for name in ("DEEPSPEED", "MEGATRON_LM"):
         if os.environ.get(f"ACCELERATE_USE_{name}", "false") == "true":
             raise InputError(
-                f"the launcher asks for {name}, which is not supported; FSDP splits the model, too, and is: "
+                f"the launcher asks for {name}, which is not supported; to split the model, use FSDP: "
                 "configs/accelerate/fsdp.yaml"
             )
     fsdp_settings()
@@ -35,11 +35,11 @@ def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
         precision = "bf16" if bfloat16_is_fast(choose_device("auto")) else "no"
     installed = [str(tracker) for tracker in get_available_trackers()]
     for tracker in settings.trackers:
-        if tracker in LoggerType.list() and tracker not in installed:  # accelerate would say nothing
+        if tracker in LoggerType.list() and tracker not in installed:  # accelerate would ignore it
             raise InputError(f"training.trackers: {tracker} is not installed: pip install {tracker}")
     try:
-        accelerator = Accelerator(
-            # Unless told so, accelerate takes each of several processes without GPUs for the only one.
+        return Accelerator(
+            # Without this, accelerate starts separate runs on several processes without GPUs.
             cpu=not torch.accelerator.is_available(),
             mixed_precision=precision,
             log_with=list(settings.trackers) or None,
@@ -48,12 +48,11 @@ def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
         )
     except ValueError as error:  # a precision that this machine lacks, an unknown tracker
         raise InputError(f"training.mixed_precision or training.trackers: {error}") from error
-    return accelerator
 
 
 @contextmanager
 def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
-    """The run folder for the processes of this run alone, until they end, however they do.
+    """Lock the run folder for this run until its processes end, even if they are killed.
 
     Raises InputError if another run is writing it.
     """
@@ -63,7 +62,7 @@ def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK_FILE).open("w") as file:
         lock_file(file, folder)
-        for left in filter(Path.is_file, folder.glob(".*.part")):  # by a run that was killed while it wrote a file
+        for left in filter(Path.is_file, folder.glob(".*.part")):  # by a run that was killed while writing
             left.unlink()
         os.register_at_fork(after_in_child=file.close)  # a worker that outlives a killed run must not hold it
         yield
@@ -72,13 +71,13 @@ def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
 def checkpoints_to_resume(folder: Path, resume: bool) -> list[Path]:
     """The complete checkpoints of the run folder, oldest first; none for a new run.
 
-    Raises InputError where a run is there that is not to be resumed, or cannot be.
+    Raises InputError if the folder holds a run and `resume` is false, or a run without checkpoints.
     """
     for name in ("best", "last", "averaged"):
         finish_folder(folder / name)
     checkpoints = complete_checkpoints(folder / "checkpoints")
     if not resume and checkpoints:
-        raise InputError(f"{folder} holds a run already; write resume=true to go on with it, or give another name")
+        raise InputError(f"{folder} already holds a run; pass resume=true to continue it, or another name")
     if not checkpoints and any((folder / name).exists() for name in ("best", "last")):
-        raise InputError(f"{folder} holds models of a run but none of its checkpoints; give another name")
+        raise InputError(f"{folder} holds models of a run but none of its checkpoints; pass another name")
     return checkpoints

@@ -7,7 +7,7 @@ import itertools
 import math
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,11 +21,11 @@ from summarizer.training.run_log import peak_memory
 STEPS_TIMED = 3
 LOWEST, HIGHEST, STEPS = 1e-6, 1.0, 100
 SMOOTHING = 0.8  # the weight of the past in the smoothed loss
-DIVERGED = 2.0  # the trial ends where the smoothed loss is so many times its least, or not finite
+DIVERGED = 2.0  # the trial ends when the smoothed loss is this many times its minimum, or not finite
 
 
 def dry_run(run: Run) -> None:
-    """Print what a run would be, and how long it would take by the median of a few steps."""
+    """Print what would be trained, and how long it would take by the median of a few steps."""
     shares, seconds = run.shares(), []
     for _ in range(1 + STEPS_TIMED):
         before = run.state.seconds
@@ -46,7 +46,13 @@ def find_learning_rate(run: Run) -> None:
     trial = try_rates(lambda rate: run.step(next(shares), rate)["loss"])
     if run.accelerator.is_main_process:
         run.folder.parent.mkdir(parents=True, exist_ok=True)
-        report(trial, save_trial(trial, run.folder.with_name(f"{run.folder.name}-learning-rate")))
+        paths = save_trial(trial, run.folder.with_name(f"{run.folder.name}-learning-rate"))
+        print(
+            f"training.learning_rate={trial.suggestion:.1e} is where the loss fell fastest, in {len(trial.losses)} "
+            f"steps from {trial.learning_rates[0]:.0e} to {trial.learning_rates[-1]:.0e}; written to {paths[0]} and "
+            f"{paths[1]}",
+            file=sys.stderr,
+        )
 
 
 def estimate(plan: BatchPlan, settings: TrainingConfig, seconds_a_step: float) -> list[str]:
@@ -76,12 +82,13 @@ class Trial:
 def try_rates(take_step: Callable[[float], float]) -> Trial:
     """Take steps at rising rates until the loss grows; `take_step(learning_rate)` returns the loss before the step.
 
-    Raises InputError where not even the first loss is finite.
+    Raises InputError if the first loss is not finite.
     """
     rates: list[float] = []
     losses: list[float] = []
     smoothed: list[float] = []
-    for rate in _geometric():
+    for step in range(STEPS):
+        rate = LOWEST * (HIGHEST / LOWEST) ** (step / (STEPS - 1))
         loss = take_step(rate)
         if not math.isfinite(loss):
             break
@@ -113,20 +120,6 @@ def save_trial(trial: Trial, stem: Path) -> list[Path]:
     with write_whole(paths[1], "wb") as file:
         figure.savefig(file, format="png", dpi=120)
     return paths
-
-
-def report(trial: Trial, paths: list[Path]) -> None:
-    """Say what was found."""
-    print(
-        f"training.learning_rate={trial.suggestion:.1e} is where the loss fell fastest, in {len(trial.losses)} steps "
-        f"from {trial.learning_rates[0]:.0e} to {trial.learning_rates[-1]:.0e}; written to {paths[0]} and {paths[1]}",
-        file=sys.stderr,
-    )
-
-
-def _geometric() -> Iterator[float]:
-    for step in range(STEPS):
-        yield LOWEST * (HIGHEST / LOWEST) ** (step / (STEPS - 1))
 
 
 def _steepest(rates: list[float], smoothed: list[float]) -> float:

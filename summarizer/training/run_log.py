@@ -1,11 +1,10 @@
-"""What a run tells while it trains: metrics.jsonl, trackers, and a bar on a terminal or plain lines elsewhere."""
+"""What a run reports while it trains: metrics.jsonl, trackers, and a bar on a terminal or plain lines elsewhere."""
 
 import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -16,32 +15,15 @@ from summarizer.memory import peak_memory_mb
 from summarizer.progress import WorkProgress
 
 
-class RunLog:
-    """The metrics of a run, one JSON line a logged step. Only the main process writes and shows anything."""
+class RunLog(WorkProgress):
+    """Progress, and the metrics of a run, one JSON line a logged step. Only the main process writes and shows it."""
 
     def __init__(self, path: Path, accelerator: Accelerator, first_step: int, last_step: int) -> None:
         self.path, self.accelerator, self.last_step = path, accelerator, last_step
         self.active = accelerator.is_main_process
-        self.progress = WorkProgress("training", "steps", last_step, not self.active, done=first_step, lines=False)
+        super().__init__("training", "steps", last_step, not self.active, done=first_step, lines=False)
         if self.active:
             self._drop_lines_after(first_step)
-
-    def __enter__(self) -> "RunLog":
-        self.progress.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.progress.__exit__(kind, error, traceback)
-
-    def say(self, message: str) -> None:
-        """A line for people."""
-        self.progress.say(message)
-
-    def advance(self) -> None:
-        """One more step is done."""
-        self.progress.advance()
 
     def record(self, step: int, metrics: dict[str, float], shown: str) -> None:
         """Append a line to metrics.jsonl, tell the trackers, and show `shown`."""
@@ -50,10 +32,10 @@ class RunLog:
             return
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, **metrics}) + "\n")
-        self.progress.report(shown, f"step {step}/{self.last_step}  ")
+        self.report(shown, f"step {step}/{self.last_step}  ")
 
     def _drop_lines_after(self, step: int) -> None:
-        """After a resume, forget what was logged past the checkpoint: those steps are done again."""
+        """After a resume, delete the lines of steps after the checkpoint: those steps are repeated."""
         lines: list[dict[str, Any]] = []
         if self.path.exists() and step > 0:
             for line in self.path.read_text(encoding="utf-8").splitlines():
@@ -73,18 +55,18 @@ class StepWindow:
         self._started = time.perf_counter()
 
     def add(self, statistics: dict[str, float]) -> None:
-        """Take a step's statistics in."""
+        """Add the statistics of a step."""
         self._steps.append(statistics)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Validating and saving meanwhile, whose time is none of the steps'."""
+        """The time in this context, for validating and saving, does not count as time of the steps."""
         began = time.perf_counter()
         yield
         self._started += time.perf_counter() - began
 
     def metrics(self) -> dict[str, float]:
-        """The mean loss per label of the steps that were taken, speeds, the last learning rate and gradient norm."""
+        """The mean loss per label of steps that were not skipped, speeds, the last learning rate and gradient norm."""
         seconds = time.perf_counter() - self._started
         taken = [step for step in self._steps if not step["skipped"]]
         metrics: dict[str, float] = {"learning_rate": self._steps[-1]["learning_rate"]}
@@ -97,9 +79,9 @@ class StepWindow:
         return metrics
 
     def shown(self) -> str:
-        """The same for a line of progress."""
+        """The metrics as a line of progress."""
         metrics = self.metrics()
-        loss = f"loss {metrics['loss']:.3f}  " if "loss" in metrics else "no step taken  "
+        loss = f"loss {metrics['loss']:.3f}  " if "loss" in metrics else "all steps skipped  "
         return loss + (
             f"{metrics['source_tokens_per_second']:,.0f} source tokens/s  "
             f"{metrics['documents_per_second']:.1f} documents/s"

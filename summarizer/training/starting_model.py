@@ -10,21 +10,23 @@ from transformers import (
     AutoModelForSequenceClassification,
 )
 
-from summarizer.config import RunConfig, TrainingConfig
+from summarizer.config import RunConfig
 from summarizer.errors import InputError
 from summarizer.generation.limits import source_limit
 from summarizer.generation.options import SummarySettings
 from summarizer.generation_options import GenerationOptions
-from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
+from summarizer.models import SummarizerConfig
 from summarizer.models.loading import ModelFiles
 
-# What a model's weights do not show and its sizes do not tell.
+# Options that change the computation but not the shape of any weight.
 _OF_TRUNK = (
     "encoder_layers", "decoder_layers", "decoder_attention_heads", "activation_function", "norm", "positions",
     "scale_embedding",
 )  # fmt: skip
 
-# How a model of ours with the other head names the encoder's weights. The saved name of tied embeddings is the first.
+NAMES_WHEN_LOADED = "_weight_conversions"  # private name of transformers; a test fails when it is gone
+
+# How our model with the other head names the encoder's weights; of tied embeddings, the first name is saved.
 OTHER_HEADS: dict[Any, dict[str, str]] = {
     AutoModelForSequenceClassification: {
         r"^model\.shared\.": "encoder.embed_tokens.",
@@ -40,32 +42,29 @@ def load_tokenizer(config: RunConfig) -> Any:
     return ModelFiles(name, "data.tokenizer", needs_config=False).tokenizer()
 
 
-def make_model(config: RunConfig, tokenizer: Any) -> tuple[Any, list[str]]:
-    """A new model by `config.model`, or the pretrained one, with the run's generation settings; and lines about it.
+def make_model(
+    config: RunConfig, tokenizer: Any, auto_class: Any = AutoModelForSeq2SeqLM, **options: Any
+) -> tuple[Any, list[str]]:
+    """The model of `auto_class` to train, new by `config.model` or pretrained, and notes about its weights.
 
-    New weights follow from the seed. Raises InputError for settings that do not fit.
+    `options` go into the model's configuration. Raises InputError for settings that do not fit.
     """
     torch.manual_seed(config.seed)
     if config.pretrained is None:
-        model, notes = _new_model(config, tokenizer), []
+        model, notes = _new_model(config, tokenizer, auto_class, options), []
     else:
-        model, notes = load_pretrained(AutoModelForSeq2SeqLM, config)
-        model.config.task_specific_params = None  # documents are trained on, and so later read, without a prompt
-    begin_training(model, config.training)
-    model.config.sentence_per_line = config.data.sentence_per_line
-    model.generation_config = make_generation_config(model, config.generation)
-    return model, notes
-
-
-def begin_training(model: Any, config: TrainingConfig) -> None:
-    """Give a model the weights that it takes from others, checkpointing where it is asked for, and training mode."""
-    if config.initial_embeddings is not None:
-        copy_embeddings(model, config.initial_embeddings)
-    if config.initial_trunk is not None:
-        copy_trunk(model, config.initial_trunk)
-    if config.gradient_checkpointing:
+        model, notes = _load_pretrained(config, auto_class, options)
+        model.config.task_specific_params = None  # training adds no prompt to documents, so generation must not either
+    if config.training.initial_embeddings is not None:
+        _copy_embeddings(model, config.training.initial_embeddings)
+    if config.training.initial_trunk is not None:
+        _copy_trunk(model, config.training.initial_trunk)
+    if config.training.gradient_checkpointing:
         model.activation_checkpointing_enable({"use_reentrant": False})
-    model.train()  # a pretrained model comes in evaluation mode, without dropout
+    model.config.sentence_per_line = config.data.sentence_per_line
+    if auto_class is AutoModelForSeq2SeqLM:
+        model.generation_config = make_generation_config(model, config.generation)
+    return model.train(), notes  # a pretrained model is loaded in evaluation mode
 
 
 def check_lengths(model: Any, tokenizer: Any, longest: int) -> None:
@@ -87,8 +86,8 @@ def make_generation_config(model: Any, options: GenerationOptions) -> transforme
     return config
 
 
-def new_model_config(config: RunConfig, tokenizer: Any) -> SummarizerConfig:
-    """The configuration of a new model: `config.model` over what the tokenizer says. InputError names a wrong key."""
+def _new_model(config: RunConfig, tokenizer: Any, auto_class: Any, options: dict[str, Any]) -> Any:
+    """A new model; `config.model` takes precedence over what the tokenizer says. InputError names a wrong key."""
     from_tokenizer = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
@@ -98,26 +97,16 @@ def new_model_config(config: RunConfig, tokenizer: Any) -> SummarizerConfig:
     }
     try:
         model_config = SummarizerConfig.from_options({**from_tokenizer, **config.model})
+        if (size := model_config.vocab_size) < len(tokenizer):
+            raise ValueError(f"vocab_size={size} is less than the tokenizer's {len(tokenizer)} tokens")
+        model_config.update(options)
+        return auto_class.from_config(model_config)
     except (ValueError, TypeError) as error:
         raise InputError(f"model: {' '.join(str(error).split())}") from error
-    if model_config.vocab_size < len(tokenizer):
-        raise InputError(
-            f"model: vocab_size={model_config.vocab_size} is less than the tokenizer's {len(tokenizer)} tokens"
-        )
-    model_config.sentence_per_line = config.data.sentence_per_line
-    return model_config
 
 
-def _new_model(config: RunConfig, tokenizer: Any) -> FastformerSummarizerForConditionalGeneration:
-    model_config = new_model_config(config, tokenizer)
-    try:
-        return FastformerSummarizerForConditionalGeneration(model_config)
-    except (ValueError, TypeError) as error:  # of the mixer's options
-        raise InputError(f"model: {' '.join(str(error).split())}") from error
-
-
-def load_pretrained(auto_class: Any, config: RunConfig, **options: Any) -> tuple[Any, list[str]]:
-    """The model that `config.pretrained` names as one of `auto_class`, and a line about what it did not hold or use.
+def _load_pretrained(config: RunConfig, auto_class: Any, options: dict[str, Any]) -> tuple[Any, list[str]]:
+    """The model that `config.pretrained` names, and a line each about missing and unused weights.
 
     A model of ours with another head lends its encoder. Raises InputError where nothing can be loaded.
     """
@@ -126,24 +115,30 @@ def load_pretrained(auto_class: Any, config: RunConfig, **options: Any) -> tuple
     name = str(config.pretrained)
     files = ModelFiles(name, "pretrained")
     is_ours = files.config().model_type == SummarizerConfig.model_type
-    key_mapping = OTHER_HEADS[auto_class] if is_ours else None
-    model, loaded = files.weights(auto_class, dtype=torch.float32, key_mapping=key_mapping, **options)
-    if is_ours:  # else saving would give the weights their former names again
-        vars(model).pop("_weight_conversions", None)
+    model, loaded = files.weights(
+        auto_class,
+        dtype=torch.float32,
+        key_mapping=OTHER_HEADS[auto_class] if is_ours else None,
+        ignore_mismatched_sizes=auto_class is AutoModelForSequenceClassification,
+        **options,
+    )
+    if is_ours:  # transformers would save the weights under the names that they were loaded from
+        vars(model).pop(NAMES_WHEN_LOADED, None)
     new = sorted({*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])})
     if len(new) >= len(model.state_dict()):
         raise InputError(f"pretrained '{name}' has no weight that fits {type(model).__name__}")
     notes = [f"new weights, which pretrained '{name}' lacks: {_some(new)}"] if new else []
-    unused = sorted(loaded["unexpected_keys"])
-    return model, [*notes, *([f"weights of pretrained '{name}' without use: {_some(unused)}"] if unused else [])]
+    if unused := sorted(loaded["unexpected_keys"]):
+        notes.append(f"unused weights of pretrained '{name}': {_some(unused)}")
+    return model, notes
 
 
 def _some(names: list[str]) -> str:
     return f"{len(names)} tensors, {', '.join(names[:3])}" + (", …" if len(names) > 3 else "")
 
 
-def copy_embeddings(model: Any, name: str) -> None:
-    """Take the token embeddings of another model with the same vocabulary, scaled to the spread of the own ones."""
+def _copy_embeddings(model: Any, name: str) -> None:
+    """Copy the token embeddings of a model with the same vocabulary, scaled to the own standard deviation."""
     donor, _ = ModelFiles(name, "initial_embeddings").weights(AutoModel)
     taken, own = donor.get_input_embeddings().weight, model.get_input_embeddings().weight
     if taken.shape != own.shape:
@@ -152,17 +147,15 @@ def copy_embeddings(model: Any, name: str) -> None:
         own.copy_(taken.to(own.dtype) * (own.std() / taken.std()))
 
 
-def copy_trunk(model: Any, name: str) -> None:
-    """Take every weight but those of the token mixing from another model of ours; the mixers stay new.
-
-    Models that start so differ in their mixers alone, and over a trained rest a mixer has something to add at once.
-    """
+def _copy_trunk(model: Any, name: str) -> None:
+    """Copy every weight except those of the token mixing from another model of ours, to compare mixers."""
     files = ModelFiles(name, "initial_trunk")
     if (kind := files.config().model_type) != model.config.model_type:
         raise InputError(f"initial_trunk '{name}' has model_type={kind}, the model {model.config.model_type}")
     donor, loaded = files.weights(type(model), dtype=torch.float32)
-    taken = {key: weight for key, weight in donor.state_dict().items() if ".mixer." not in key}
-    own = {key: weight for key, weight in model.state_dict().items() if ".mixer." not in key}
+    taken, own = (
+        {key: weight for key, weight in each.state_dict().items() if ".mixer." not in key} for each in (donor, model)
+    )
     unlike = {key for key in taken.keys() & own.keys() if taken[key].shape != own[key].shape}
     unlike |= (taken.keys() ^ own.keys()) | set(loaded["missing_keys"]) | set(loaded["unexpected_keys"])
     has_decoder = any(".decoder." in key for key in own)

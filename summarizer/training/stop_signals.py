@@ -1,11 +1,11 @@
-"""A stop that loses nothing: SIGTERM, as from a preempted machine, or Ctrl-C ends a run after the current step."""
+"""SIGTERM (as on a preempted machine) or Ctrl-C ends a run after the current step, and no work is lost."""
 
 import signal
-from types import FrameType, TracebackType
+from types import FrameType
 
 
 class StopSignals:
-    """While it is entered, notes the first SIGTERM or SIGINT in `received`; a second one interrupts at once."""
+    """A context that stores the first SIGTERM or SIGINT in `received`; a second one interrupts at once."""
 
     def __init__(self) -> None:
         self.received = 0
@@ -16,14 +16,12 @@ class StopSignals:
             self._previous[number] = signal.signal(number, self.receive)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # pyright: ignore  (what signal.signal gave)
 
     def receive(self, number: int, _: FrameType | None) -> None:
-        """What is done at once when a signal comes."""
+        """The signal handler."""
         if self.received:
             raise KeyboardInterrupt
         self.received = number

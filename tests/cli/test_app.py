@@ -177,7 +177,7 @@ def test_from_pairs_to_scores(run, tmp_path, monkeypatch):
     AcceleratorState._reset_state(reset_partial_state=True)
     status, _, err = run("train", "tiny.yaml")
     assert status == 1
-    assert err.splitlines()[-1].startswith("summarizer: error: runs/tiny holds a run already; write resume=true")
+    assert err.splitlines()[-1].startswith("summarizer: error: runs/tiny already holds a run; pass resume=true")
     status, _, err = run("train", "tiny.yaml", "resume=true")
     assert status == 0
     assert "resumed from runs/tiny/checkpoints/step-000002" in err

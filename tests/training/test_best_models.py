@@ -83,14 +83,14 @@ def test_a_stopped_run_keeps_the_candidates_of_its_checkpoints_and_ends_with_tho
         assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 
-def test_another_best_metric_begins_the_choice_anew(configure, capsys):
+def test_with_another_best_metric_the_best_model_is_selected_again(configure, capsys):
     settings = ["training.average_best=2", "training.keep_checkpoints=2", "training.validate_every=1"]
     folder = train(configure(*settings, "training.best_metric=rouge1"))
     before = read_state(complete_checkpoints(folder / "checkpoints")[-1])
     assert before.best_score is not None
     assert before.best_score >= 0
     train(configure(*settings, "training.steps=8", "resume=true"))
-    assert "training.best_metric was rouge1: the best is chosen anew, by loss" in capsys.readouterr().err
+    assert "training.best_metric was rouge1: best/ will be selected again, by loss" in capsys.readouterr().err
     after = read_state(complete_checkpoints(folder / "checkpoints")[-1])
     assert after.best_score is not None
     assert after.best_score < 0
@@ -101,7 +101,7 @@ def test_candidates_that_someone_deleted_are_said_and_left_out(configure, capsys
     folder = train(configure(*SETTINGS))
     shutil.rmtree(folder / "candidates")
     train(configure(*SETTINGS, "training.steps=7", "resume=true"))
-    assert "the weights after step 3, 6 are not in candidates/: left out of the mean" in capsys.readouterr().err
+    assert "the weights after step 3, 6 are missing from candidates/: left out of the mean" in capsys.readouterr().err
     assert set(read_state(complete_checkpoints(folder / "checkpoints")[-1]).candidates) == {"7"}
 
 

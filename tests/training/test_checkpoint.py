@@ -184,6 +184,17 @@ def test_a_checkpoint_of_another_model_or_a_damaged_one_is_an_error_that_names_i
         load_checkpoint(path, Trained(*trained(steps=0)))
 
 
+def test_a_checkpoint_of_an_earlier_version_is_one_clear_line(tmp_path):
+    path = save_checkpoint(tmp_path, STATE, Trained(*trained()))
+    optimizer = json.loads((path / "optimizer.json").read_text(encoding="utf-8"))
+    state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    del optimizer["parameters"]
+    (path / "optimizer.json").write_text(json.dumps(optimizer), encoding="utf-8")
+    (path / "state.json").write_text(json.dumps({**state, "sha256": {}}), encoding="utf-8")
+    with pytest.raises(InputError, match="step-000007 was written by an earlier version and cannot be resumed"):
+        load_checkpoint(path, Trained(*trained(steps=0)))
+
+
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "optimizer.json", "state.json"])
 def test_the_newest_checkpoint_that_is_not_damaged_is_used_and_the_others_are_named(tmp_path, name):
     model, optimizer = trained()

@@ -114,7 +114,10 @@ def test_the_launcher_starts_fsdp_by_its_configuration(forked, configure, tmp_pa
             {**FSDP, "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"},
             "the launcher's fsdp_cpu_ram_efficient_loading must be false",
         ),
-        ({"ACCELERATE_USE_DEEPSPEED": "true"}, "the launcher asks for DEEPSPEED, which is not supported; FSDP splits"),
+        (
+            {"ACCELERATE_USE_DEEPSPEED": "true"},
+            "the launcher asks for DEEPSPEED, which is not supported; to split the model, use FSDP",
+        ),
     ],
 )
 def test_what_the_launcher_asks_for_and_is_not_supported_is_one_clear_line(configure, monkeypatch, variables, said):

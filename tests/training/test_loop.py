@@ -185,7 +185,7 @@ def test_an_existing_run_is_not_overwritten(finished, configure, tmp_path):
     config = configure()
     (tmp_path / "runs" / "base" / "checkpoints").mkdir(parents=True)
     shutil.copytree(finished / "checkpoints/step-000003", tmp_path / "runs/base/checkpoints/step-000003")
-    with pytest.raises(InputError, match="runs/base holds a run already; write resume=true to go on with it"):
+    with pytest.raises(InputError, match="runs/base already holds a run; pass resume=true to continue it"):
         train(config)
     assert sorted(path.name for path in (tmp_path / "runs" / "base").iterdir()) == [".lock", "checkpoints"]
 
@@ -360,7 +360,7 @@ def test_training_stops_early_when_validations_no_longer_improve(configure, caps
     overrides = ["training.steps=50", "training.learning_rate=0", "training.validate_every=1"]
     folder = train(configure(*overrides, "training.early_stopping_patience=2", "training.rouge_examples=0"))
     assert list(validations_of(folder)) == [1, 2, 3]
-    assert "stopped early: no better loss in 2 validations" in capsys.readouterr().err
+    assert "stopped early: loss did not improve in 2 validations" in capsys.readouterr().err
     assert (folder / "last").is_dir()
 
 

@@ -1,11 +1,18 @@
 import pytest
 import torch
-from transformers import BartConfig, BartForConditionalGeneration
+from transformers import AutoModelForSequenceClassification, BartConfig, BartForConditionalGeneration
 
 from summarizer.config import RunConfig
 from summarizer.errors import InputError
 from summarizer.generation_options import GenerationOptions
-from summarizer.training.starting_model import check_lengths, load_tokenizer, make_generation_config, make_model
+from summarizer.training.starting_model import (
+    NAMES_WHEN_LOADED,
+    OTHER_HEADS,
+    check_lengths,
+    load_tokenizer,
+    make_generation_config,
+    make_model,
+)
 from tests.corpus import tiny_tokenizer
 from tests.tiny import tiny_model
 
@@ -182,3 +189,10 @@ def test_blocking_by_words_is_kept_in_the_model_folder(tmp_path):
     made.save_pretrained(tmp_path)
     assert type(made).from_pretrained(tmp_path).no_repeat_words == 3
     assert not hasattr(make_generation_config(tiny_model(), RunConfig().generation), "no_repeat_words")
+
+
+def test_transformers_still_keeps_the_names_of_loaded_weights_under_the_private_name_that_is_deleted(tmp_path):
+    tiny_model().save_pretrained(tmp_path)
+    names = OTHER_HEADS[AutoModelForSequenceClassification]
+    loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path, key_mapping=names)
+    assert NAMES_WHEN_LOADED in vars(loaded), "transformers has dropped the name; delete it from starting_model.py"
