@@ -13,8 +13,8 @@ from summarizer.models.configuration import SummarizerConfig
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
 HEAD = """# Configuration
 
-Every key of a run's YAML file with its type and default. `key=value` on the command line overrides the file, as in
-`training.steps=100`. `scripts/write_configuration_page.py` writes this page from the data classes.
+This page lists every key of a run's YAML file with its type and default. `key=value` on the command line overrides the
+file, as in `training.steps=100`. `scripts/write_configuration_page.py` generates this page from the data classes.
 """
 
 

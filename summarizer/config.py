@@ -25,10 +25,20 @@ class DataConfig:
     validation: list[str] = setting([], "Validation data: files, globs, folders, or one hub id.")
     test: list[str] = setting([], "Test data: files, globs, folders, or one hub id. Training never reads them.")
     hub_name: str | None = setting(None, 'Configuration name of a hub data set, such as "3.0.0".')
-    document_column: str | None = setting(None, "Column of the documents. Defaults to the first usual name found.")
-    summary_column: str | None = setting(None, "Column of the summaries. Defaults to the first usual name found.")
+    document_column: str | None = setting(
+        None,
+        "Column of the documents. Defaults to the first of `document`, `article`, `text`, `body` and `article_text` "
+        "that exists.",
+    )
+    summary_column: str | None = setting(
+        None,
+        "Column of the summaries. Defaults to the first usual name that exists, such as `summary`, `abstract` or "
+        "`highlights`.",
+    )
     label_column: str | None = setting(
-        None, "Column of the classes in classification. Defaults to the first usual name found."
+        None,
+        "Column of the classes in classification. Defaults to the first usual name that exists, such as `label` or "
+        "`category`.",
     )
     tokenizer: str | None = setting(
         None, 'Tokenizer: a folder, a hub id or "default". Defaults to the tokenizer of `pretrained`, or "default".'
@@ -38,12 +48,12 @@ class DataConfig:
     )
     max_target_tokens: int = setting(512, "Summaries are truncated to this number of tokens.", at_least=2)
     sentence_per_line: bool = setting(
-        True, "Put each sentence of a document on its own line before it is tokenised. Saved with the model."
+        True, "Put each sentence of a document on its own line before tokenization. Saved with the model."
     )
     max_train_examples: int | None = setting(None, "Use only the first N training pairs.", at_least=1)
     max_validation_examples: int | None = setting(None, "Use only the first N validation pairs.", at_least=1)
     max_test_examples: int | None = setting(None, "Use only the first N test pairs.", at_least=1)
-    cache_dir: str = setting("cache", "Folder for the tokenised data.")
+    cache_dir: str = setting("cache", "Folder for the tokenized data.")
 
     def __post_init__(self) -> None:
         check_settings(self, "data.")
@@ -55,13 +65,13 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class LoraConfig:
-    """Low-rank adapters trained in place of the weights (needs peft); `best/` and `last/` are merged, plain models."""
+    """Low-rank adapters, trained instead of the weights (needs peft). `best/` and `last/` have them merged in."""
 
     r: int = setting(8, "Rank of the adapters.", at_least=1)
     alpha: float = setting(16.0, "The output of an adapter is scaled by alpha / r.")
     dropout: float = setting(0.0, "Dropout on the input of an adapter.", at_least=0, less_than=1)
     target_modules: list[str] = setting(
-        [], "Linear layers that get an adapter, by the ends of their names. Empty: all linear layers."
+        [], "Names, or ends of names, of the linear layers that get an adapter. If empty, all linear layers get one."
     )
 
     def __post_init__(self) -> None:
@@ -75,8 +85,8 @@ class TrainingConfig:
     steps: int = setting(10_000, "Number of optimizer steps.", at_least=1, heading="Length of the run")
     max_minutes: float | None = setting(
         None,
-        "Training ends after this many minutes, or after `steps`; time for validation does not count. "
-        "The cosine schedule ends then, too.",
+        "Maximum training time in minutes, without validation. Training ends after this time or after `steps`, "
+        "whichever comes first. The cosine schedule ends at the same moment.",
         more_than=0,
     )
     early_stopping_patience: int | None = setting(
@@ -87,17 +97,21 @@ class TrainingConfig:
         16_384, "Maximum source tokens in a micro-batch, padding included.", at_least=1, heading="Batches"
     )
     batches_per_step: int = setting(1, "Micro-batches in an optimizer step, divided among the processes.", at_least=1)
-    num_workers: int = setting(0, "Processes that load batches ahead of training. 0: none.", at_least=0)
+    num_workers: int = setting(
+        0, "Number of processes that load batches in advance. With 0, training loads them itself.", at_least=0
+    )
 
     optimizer: Literal["adamw", "muon"] = setting(
         "adamw", "Optimizer. `muon` updates the weights of linear layers and leaves the rest to AdamW.",
         heading="Optimizer",
     )  # fmt: skip
     learning_rate: float = setting(1e-3, "Learning rate after the warm-up.", at_least=0)
-    weight_decay: float = setting(0.01, "Weight decay of matrices; norms and biases have none.", at_least=0)
-    adam_betas: list[float] = setting([0.9, 0.98], "AdamW's two decay rates.")
+    weight_decay: float = setting(
+        0.01, "Weight decay of weight matrices. Norms and biases are not decayed.", at_least=0
+    )
+    adam_betas: list[float] = setting([0.9, 0.98], "Decay rates beta1 and beta2 of AdamW.")
     max_grad_norm: float = setting(
-        1.0, "Gradients with a larger norm are scaled down to this norm. `.inf`: no limit.", more_than=0
+        1.0, "Gradients with a larger norm are scaled down to this norm. `.inf` means no limit.", more_than=0
     )
     label_smoothing: float = setting(0.0, "Label smoothing of the training loss.", at_least=0, less_than=1)
     ema_decay: float | None = setting(
@@ -123,25 +137,28 @@ class TrainingConfig:
     )
 
     initial_embeddings: str | None = setting(
-        None, "Start from the token embeddings of this model (folder or hub id), which needs the same vocabulary.",
+        None, "Start from the token embeddings of this model (folder or hub id). It must have the same vocabulary.",
         heading="Which weights are trained",
     )  # fmt: skip
     initial_trunk: str | None = setting(
         None,
-        "Start from all weights of this model (folder or hub id) except its token mixing, to compare encoders. "
-        "It must have the same sizes.",
+        "Start from all weights of this model (folder or hub id) except its token mixing. It must have the same sizes. "
+        "This is useful for comparing encoders.",
     )
-    freeze: list[str] = setting([], "Patterns of parameter names that are not trained, such as [*encoder*].")
-    lora: LoraConfig | None = setting(None, "Train low-rank adapters in place of the weights, such as {r: 8}.")
+    freeze: list[str] = setting(
+        [], "Parameters whose names match one of these patterns are not trained. Example: [*encoder*]."
+    )
+    lora: LoraConfig | None = setting(None, "Train low-rank adapters instead of the weights. Example: {r: 8}.")
 
     mixed_precision: Literal["auto", "no", "bf16", "fp16"] | None = setting(
         None,
-        "Mixed precision. `auto` chooses bf16 where it is fast, otherwise float32. Null follows the launcher.",
+        "Mixed precision. `auto` chooses bf16 where it is fast, otherwise float32. Null: as set for "
+        "`accelerate launch`.",
         heading="Precision, memory and processes",
     )
     gradient_checkpointing: bool = setting(False, "Recompute activations in the backward pass: less memory, more time.")
     split_on_out_of_memory: bool = setting(
-        False, "Split a micro-batch in two if it runs out of memory. By default the run fails."
+        False, "Split a micro-batch in half if it does not fit in memory. If false, the run fails."
     )
     timeout_minutes: float = setting(
         60,
@@ -156,8 +173,8 @@ class TrainingConfig:
     )
     average_best: int | None = setting(
         None,
-        "At the end, average the weights of the N best validations, such as 5, and save the average if it is better "
-        "than the best.",
+        "Average the weights of the N best validations at the end of the run. The averaged model is saved if it is "
+        "better than `best/`.",
         at_least=2,
     )
 
@@ -169,7 +186,7 @@ class TrainingConfig:
 
     log_every: int = setting(10, "Steps between lines of metrics.jsonl.", at_least=1, heading="Logging")
     trackers: list[str] = setting(
-        ["tensorboard"], "Experiment trackers that accelerate supports; each must be installed."
+        ["tensorboard"], "Experiment trackers, by their names in accelerate. They must be installed."
     )
 
     def __post_init__(self) -> None:
@@ -198,7 +215,7 @@ class RunConfig:
     pretrained: str | None = setting(
         None, 'Model to start from: a folder, a hub id or "default". Null makes a new model from `model`.'
     )
-    model: dict[str, Any] = setting({}, "Sizes and options of a new model: the keys of the last section.")
+    model: dict[str, Any] = setting({}, "Sizes and options of a new model. The last section of this page lists them.")
     data: DataConfig = field(default_factory=DataConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     generation: GenerationOptions = DEFAULT_GENERATION

@@ -15,7 +15,7 @@ _SAME_NAMES = (  # in transformers.GenerationConfig; no_repeat_words is an attri
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """How summaries are written; saved in the model folder as generation_config.json, which `summarize` follows."""
+    """How summaries are written. The model folder stores these settings, and `summarize` uses them as defaults."""
 
     num_beams: int | None = setting(None, "Number of beams of beam search; 1 is greedy search.", at_least=1)
     max_summary_tokens: int | None = setting(None, "Maximum summary length, in tokens.", at_least=1)

@@ -12,7 +12,7 @@ from summarizer.settings import setting
 
 @strict
 class SummarizerConfig(PreTrainedConfig):
-    """Sizes and switches of an encoder-decoder summarizer.
+    """Sizes and options of an encoder-decoder summarizer.
 
     The encoder layer is the same for every mixer: an optional convolution over neighbours, the token mixing, and an
     optional feed-forward block, each with its residual and LayerNorm. Defaults follow transformers' names.
@@ -31,25 +31,31 @@ class SummarizerConfig(PreTrainedConfig):
     d_model: int = setting(256, "Width of the model.")
     encoder_layers: int = setting(3, "Number of encoder layers.")
     encoder_attention_heads: int = setting(16, "Heads of each encoder layer.")
-    encoder_ffn_dim: int = setting(1024, "Width of the encoder's feed-forward blocks. 0: no feed-forward blocks.")
+    encoder_ffn_dim: int = setting(1024, "Width of the encoder's feed-forward blocks. 0 removes them.")
     decoder_layers: int = setting(3, "Number of decoder layers.")
     decoder_attention_heads: int = setting(4, "Heads of each decoder layer.")
     decoder_ffn_dim: int = setting(1024, "Width of the decoder's feed-forward blocks.")
     activation_function: str = setting("gelu", "Activation of the feed-forward blocks, by its name in transformers.")
     dropout: float = setting(0.1, "Dropout probability.")
 
-    mixer: str = setting("fastformer", "Token mixing of the encoder layers: the name of a mixer.")
+    mixer: str = setting(
+        "fastformer",
+        "Token mixing of the encoder layers: `fastformer`, `full`, `longformer`, `bigbird`, `linformer`, `linear`, "
+        "`poolingformer` or `none`.",
+    )
     mixer_options: dict[str, Any] | None = setting(None, 'Options of the mixer, such as {"num_stages": 3}.')
     share_encoder_layers: bool = setting(False, "All encoder layers share one set of parameters, as in the paper.")
     norm: Literal["pre", "post"] = setting("pre", "LayerNorm before or after each sublayer.")
     positions: Literal["sinusoidal", "learned", "none"] = setting(
-        "sinusoidal", "Position embeddings of the encoder. Only learned ones limit the document length."
+        "sinusoidal", "Position embeddings of the encoder. Only learned positions limit the document length."
     )
-    max_source_positions: int = setting(4096, "Number of learned positions; unused with other positions.")
+    max_source_positions: int = setting(4096, "Number of learned positions. Ignored unless `positions` is `learned`.")
     neighbor_kernel_size: int = setting(
-        0, "Kernel size of the convolution over neighbouring tokens, an odd number. 0: no convolution, as in the paper."
+        0, "Kernel size (odd) of the convolution over neighbouring tokens. 0: no convolution, as in the paper."
     )
-    normalize_embeddings: bool = setting(False, "LayerNorm after positions are added, as in the authors' code.")
+    normalize_embeddings: bool = setting(
+        False, "Apply LayerNorm to the sum of token and position embeddings, as in the authors' code."
+    )
     scale_embedding: bool = setting(True, "Scale token embeddings by √d_model.")
     copy_mechanism: bool = setting(False, "The decoder can copy tokens of the document.")
     layer_norm_eps: float = setting(1e-5, "Epsilon of LayerNorm.")
