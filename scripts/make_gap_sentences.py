@@ -1,7 +1,7 @@
-"""Pairs to pretrain a summarizer on, of documents alone: their most central sentences, taken out of them, as JSONL.
+"""Pretraining pairs from documents without summaries: the most central sentences are taken out and become the summary.
 
 Gap sentences as in PEGASUS (Zhang et al. 2020, its variant Ind-Orig): each sentence is scored by its ROUGE-1 F-measure
-against the rest of its document, and the best ones are the summary. Unlike there nothing marks where they stood.
+against the rest of its document, and the best ones are the summary. Unlike in PEGASUS, no mask token marks their place.
 """
 
 import json
@@ -68,7 +68,7 @@ def gap_sentences(document: str, share: float, max_words: int, words_read: int |
 
 
 def _read(document: str, words_read: int | None) -> tuple[list[str], dict[Place, Counter[str]]]:
-    """The lines of the document as far as it is read, and the token counts of each sentence that is no heading."""
+    """The lines of the document as far as it is read, and the token counts of each sentence that is not a heading."""
     tokenizer = make_tokenizer("unicode")
     lines: list[str] = []
     sentences: dict[Place, Counter[str]] = {}
@@ -90,14 +90,14 @@ def _read(document: str, words_read: int | None) -> tuple[list[str], dict[Place,
 def main(
     inputs: Annotated[list[str], typer.Argument(help="Files, folders and globs, as summarize reads them.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
-    documents: Annotated[int | None, typer.Option(min=2, help="Read no more documents than so many.")] = None,
-    share: Annotated[float, typer.Option(min=0.01, max=0.5, help="Take out so large a share of the sentences.")] = 0.15,
-    max_words: Annotated[int, typer.Option(min=1, help="At most so many words a summary.")] = 200,
+    documents: Annotated[int | None, typer.Option(min=2, help="Maximum number of documents to read.")] = None,
+    share: Annotated[float, typer.Option(min=0.01, max=0.5, help="Fraction of the sentences to take out.")] = 0.15,
+    max_words: Annotated[int, typer.Option(min=1, help="Maximum words in a summary.")] = 200,
     words_read: Annotated[
-        int | None, typer.Option(min=1, help="Read no more words of a document, as many as the model will read.")
+        int | None, typer.Option(min=1, help="Maximum words to read of a document, such as the model's limit.")
     ] = None,
     document_column: Annotated[
-        str | None, typer.Option(help="Of JSONL, CSV and Parquet files; by itself if usual.")
+        str | None, typer.Option(help="Column of JSONL, CSV and Parquet files. Defaults to the first usual name found.")
     ] = None,
 ) -> None:
     """Write train.jsonl and validation.jsonl (one document in twenty) with the columns id, document and summary."""

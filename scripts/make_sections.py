@@ -34,9 +34,9 @@ def main(
     corpus: Annotated[str, typer.Argument(help="A folder with train*, validation* and test* files of articles.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     articles: Annotated[
-        int, typer.Option(min=1, help="Take so many articles of each split, a tenth for tests.")
+        int, typer.Option(min=1, help="Maximum training articles; a tenth of it for validation and test.")
     ] = 4000,
-    shortest: Annotated[int, typer.Option(min=1, help="Leave out sections of fewer words.")] = 100,
+    shortest: Annotated[int, typer.Option(min=1, help="Minimum words in a section.")] = 100,
 ) -> None:
     """Write train.jsonl, validation.jsonl and test.jsonl with a section a row."""
     for split in ("train", "validation", "test"):

@@ -10,13 +10,13 @@ import typer
 def train(
     config: Annotated[Path, typer.Argument(help="A YAML file, such as configs/pubmed/fastformer.yaml.")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="key=value over the file, such as training.steps=100 resume=true.")
+        list[str] | None, typer.Argument(help="Overrides of the file, such as training.steps=100 resume=true.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be trained, on what, and how long it would take.")
+        bool, typer.Option("--dry-run", help="Print the data, the model and the estimated time, and do not train.")
     ] = False,
     find_lr: Annotated[
-        bool, typer.Option("--find-lr", help="Only try learning rates: a suggestion, a plot, the losses.")
+        bool, typer.Option("--find-lr", help="Try rising learning rates, print the best one, write a plot.")
     ] = False,
 ) -> None:
     """Train a model; under `accelerate launch scripts/train.py …` on any number of processes."""
@@ -37,17 +37,17 @@ def train_tokenizer(
         list[str], typer.Argument(help="Training pairs: .jsonl, .csv, .parquet, folders (their train* files), globs.")
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
-    vocab_size: Annotated[int, typer.Option(min=300, help="Pieces, the 256 bytes included.")] = 12_000,
-    max_examples: Annotated[int, typer.Option(min=1, help="Pairs to learn from, of each input.")] = 20_000,
+    vocab_size: Annotated[int, typer.Option(min=300, help="Vocabulary size, including 256 bytes.")] = 12_000,
+    max_examples: Annotated[int, typer.Option(min=1, help="Maximum pairs to read from each input.")] = 20_000,
     lowercase: Annotated[
-        bool, typer.Option("--lowercase", help="Read all as lower case; summaries get their document's capitals back.")
+        bool, typer.Option("--lowercase", help="Lower-case all text; summaries get the capitals of their document.")
     ] = False,
     number_placeholder: Annotated[
         str | None,
-        typer.Option(help="Read numbers that stand alone as this, such as '<dig>'; summaries get the document's."),
+        typer.Option(help="Replace standalone numbers with this, such as '<dig>'; summaries get the document's."),
     ] = None,
-    document_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
-    summary_column: Annotated[str | None, typer.Option(help="By default found among the usual names.")] = None,
+    document_column: Annotated[str | None, typer.Option(help="Defaults to the first usual name found.")] = None,
+    summary_column: Annotated[str | None, typer.Option(help="Defaults to the first usual name found.")] = None,
 ) -> None:
     """Train a SentencePiece tokenizer on training pairs; AutoTokenizer loads the folder."""
     from summarizer.config import DataConfig

@@ -1,8 +1,8 @@
-"""What a trained Fastformer makes of its token mixing: its loss where every document gets the same global vectors.
+"""What token mixing is worth to a trained Fastformer: its loss when every document gets the same global vectors.
 
-All that a token learns of the others in this layer are the global vectors (equations 4 and 6). Exchanged for their mean
-over other documents, the layer is one and the same linear map for every token of every document: it mixes nothing, and
-everything else is as it was trained. What the loss rises by is what the mixing was worth to this model.
+In this layer, tokens affect each other only through the global vectors (equations 4 and 6). With the mean over other
+documents in their place, the layer applies the same linear map to every token and mixes nothing; everything else stays
+as trained. The increase of the loss is what the mixing was worth to this model.
 """
 
 import json
@@ -46,7 +46,7 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     trained = of_trained_model(config, model_name)
     task = TASKS[config.task](replace(trained, data=replace(config.data, tokenizer=None)))
     if config.task == "classification":
-        task.prepare("train")  # which names the classes
+        task.prepare("train")  # sets the classes
     data = task.prepare("validation")
     if data is None or len(data) < 4:
         raise InputError("at least four documents in data.validation are needed")
@@ -127,7 +127,7 @@ class _GlobalVectors:
 
     @contextmanager
     def exchanged(self, vectors: Vectors) -> Iterator[None]:
-        """Meanwhile the layers get those of the documents seen so far in place of their own, unless these are asked."""
+        """In this context the layers get `vectors`; with "own", the vectors of the documents are recorded."""
         given = {key: self._mean(seen) if vectors == "mean" else seen[-1] for key, seen in self._seen.items()}
         calls: Counter[tuple[int, int]] = Counter()
 

@@ -4,11 +4,7 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import (
-    AutoModel,
-    AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
-)
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
 
 from summarizer.config import RunConfig
 from summarizer.errors import InputError
