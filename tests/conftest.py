@@ -1,6 +1,7 @@
 """Fixtures for all tests; they import the heavy libraries only where a test asks for them."""
 
 import os
+import signal
 
 import pytest
 
@@ -16,6 +17,8 @@ REASONS_TO_SKIP_IN_CI = (
 )
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # on tiny tensors more threads only wait for each other
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, whose children would ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _failed_if_skipped_in_ci(report):
