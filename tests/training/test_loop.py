@@ -261,7 +261,7 @@ def test_a_finished_run_is_left_as_it_is(finished, configure, tmp_path, capsys):
     assert (folder / "last/README.md").read_text(encoding="utf-8") == card
     shutil.rmtree(folder / "checkpoints")
     for resume in ("true", "false"):
-        with pytest.raises(InputError, match="holds models of a run but none of its checkpoints; give another name"):
+        with pytest.raises(InputError, match="holds models of a run but none of its checkpoints; pass another name"):
             train(configure(f"resume={resume}"))
 
 
