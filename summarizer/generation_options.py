@@ -29,7 +29,7 @@ class GenerationOptions:
     do_sample: bool | None = setting(None, "Sample tokens at random instead of beam search.")
     temperature: float | None = setting(None, "Temperature of sampling.", more_than=0)
     top_p: float | None = setting(
-        None, "When sampling, choose from the most likely tokens of this total probability.", more_than=0
+        None, "When sampling, choose from the most likely tokens that together have this probability.", more_than=0
     )
 
     def __post_init__(self) -> None:
