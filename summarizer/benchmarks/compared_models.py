@@ -1,4 +1,4 @@
-"""The models that are compared: ours, and transformers' for long documents, of one size and with random weights."""
+"""The compared models, of one size and with random weights: ours, and those of transformers for long documents."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def make_encoder(name: str, sizes: Sizes, max_length: int) -> nn.Module:
 
 
 def make_seq2seq(name: str, sizes: Sizes, max_length: int) -> Any:
-    """A whole model, likewise; our own copies from the source, as in the shipped configurations."""
+    """A model without dropout, in float32 and evaluation mode; ours has the copy mechanism, as shipped."""
     torch.manual_seed(0)
     if name in MIXERS:
         config = _own_config(name, sizes, max_length, copy_mechanism=True)
@@ -73,13 +73,14 @@ def make_inputs(name: str, batch_size: int, length: int, vocab_size: int, device
 
 
 def _own_config(mixer: str, sizes: Sizes, max_length: int, copy_mechanism: bool = False) -> SummarizerConfig:
+    options = {"max_length": max_length} if mixer == "linformer" else None
     return SummarizerConfig(
-        mixer=mixer, mixer_options={"max_length": max_length} if mixer == "linformer" else None,
-        copy_mechanism=copy_mechanism, d_model=sizes.d_model, vocab_size=sizes.vocab_size, dropout=0.0,
-        encoder_layers=sizes.layers, encoder_attention_heads=sizes.heads, encoder_ffn_dim=sizes.ffn_dim,
-        decoder_layers=sizes.layers, decoder_attention_heads=sizes.heads, decoder_ffn_dim=sizes.ffn_dim,
+        mixer=mixer,
+        mixer_options=options,
+        copy_mechanism=copy_mechanism,
         max_source_positions=max_length,
-    )  # fmt: skip
+        **_shape(sizes),
+    )
 
 
 def _other_config(name: str, config: Any, sizes: Sizes, max_length: int) -> Any:
@@ -90,9 +91,12 @@ def _other_config(name: str, config: Any, sizes: Sizes, max_length: int) -> Any:
         "pegasus_x": {"max_position_embeddings": rounded},
     }
     return config(
-        d_model=sizes.d_model, vocab_size=sizes.vocab_size, dropout=0.0, activation_function="gelu",
-        encoder_layers=sizes.layers, encoder_attention_heads=sizes.heads, encoder_ffn_dim=sizes.ffn_dim,
-        decoder_layers=sizes.layers, decoder_attention_heads=sizes.heads, decoder_ffn_dim=sizes.ffn_dim,
-        pad_token_id=0, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2, forced_eos_token_id=None,
-        **own[name],
+        activation_function="gelu", pad_token_id=0, bos_token_id=2, eos_token_id=3, decoder_start_token_id=2,
+        forced_eos_token_id=None, **_shape(sizes), **own[name],
     )  # fmt: skip
+
+
+def _shape(sizes: Sizes) -> dict[str, Any]:
+    sides = {"layers": sizes.layers, "attention_heads": sizes.heads, "ffn_dim": sizes.ffn_dim}
+    both = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in sides.items()}
+    return {"d_model": sizes.d_model, "vocab_size": sizes.vocab_size, "dropout": 0.0, **both}

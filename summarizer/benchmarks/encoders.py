@@ -1,7 +1,6 @@
 """Encoders side by side: time and memory against length, growth, and the floor that the plain products set."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -11,52 +10,64 @@ import torch
 from torch import Tensor, nn
 
 from summarizer.benchmarks.compared_models import check_names, encoder_names, make_encoder, make_inputs
+from summarizer.benchmarks.comparison import BACKWARD, FLOOR, FORWARD, OURS, Meter, ratios, with_floor
 from summarizer.benchmarks.growth_plot import plot_growth
-from summarizer.benchmarks.machine import describe_machine
-from summarizer.benchmarks.peak_memory import peak_megabytes
 from summarizer.benchmarks.settings import EncoderSettings
-from summarizer.benchmarks.timing import Timing, alternating
-from summarizer.memory import keep_freed_memory
-from summarizer.models.loading import choose_device
-from summarizer.progress import WorkProgress
+from summarizer.benchmarks.timing import Timing
 
-OURS, QUADRATIC, FLOOR = "fastformer", "full", "floor"
-FORWARD, BACKWARD = "forward", "forward_backward"
+QUADRATIC = "full"
+COLUMNS = {f"{FORWARD}_ms": "forward, ms", f"{BACKWARD}_ms": "forward and backward, ms", "peak_mb": "peak memory, MB"}
 
 
 def measure(settings: EncoderSettings) -> dict[str, Any]:
-    """Measure every encoder at every length in every dtype. Returns what the JSON file holds."""
+    """Measure every encoder at every length in every dtype. Returns the content of the JSON file."""
     check_names(settings.encoders, encoder_names())
-    keep_freed_memory()
-    device = choose_device(settings.device)
-    cells = len(settings.dtypes) * len(settings.lengths) * len(settings.directions)
-    turns = cells * ((len(settings.encoders) + 1) * (1 + settings.repeats) + len(settings.encoders) * settings.memory)
+    cells = list(product(settings.dtypes, settings.lengths))
+    num_cells = len(cells) * len(settings.directions)
+    num_encoders = len(settings.encoders)
+    meter = Meter(settings, "encoders", num_cells * (num_encoders + 1), num_cells * num_encoders)
     rows, floors = [], []
-    with WorkProgress("measuring encoders", "runs", turns) as progress:
-        for dtype, length in product(settings.dtypes, settings.lengths):
-            # Anew for each length: BigBird-Pegasus that has met a short text attends fully ever after.
-            encoders = {name: _make(name, settings, dtype, device) for name in settings.encoders}
-            timings = {
-                direction: _time(encoders, settings, length, dtype, direction, device, progress)
-                for direction in settings.directions
-            }
+    with meter.progress:
+        for dtype, length in cells:
+            # New encoders for each length: after a short text BigBird-Pegasus keeps full attention.
+            encoders = {name: _make(name, settings, dtype, meter.device) for name in settings.encoders}
+            timings = {}
+            for direction in settings.directions:
+                runs = {name: _work(encoders[name], name, settings, length, direction) for name in encoders}
+                timings[direction] = meter.times(
+                    {**runs, FLOOR: _floor(settings, length, dtype, direction, meter.device)}
+                )
+            cell = {"length": length, "dtype": dtype}
             for name, encoder in encoders.items():
-                row = _row(name, encoder, settings, length, dtype, timings)
-                rows.append(row | _peaks(name, settings, length, dtype, device, progress))
-            floors.append(_floor_row(settings, length, dtype, timings))
-    return {
-        "machine": describe_machine(device),
-        "settings": asdict(settings),
-        "rows": rows,
-        "floor": floors,
-        "ratios": ratios(rows, floors),
-        "growth": growth(rows),
-        "crossover": crossover(rows),
-    }
+                peaks = [meter.peak(encoder_work, name, settings, length, dtype, way) for way in settings.directions]
+                rows.append(
+                    {
+                        "encoder": name,
+                        **cell,
+                        "batch_size": settings.batch_size(length),
+                        "parameters": sum(parameter.numel() for parameter in encoder.parameters()),
+                        "repeats": min(timing[name].repeats for timing in timings.values()),
+                        **_milliseconds(timings, name),
+                        "peak_mb": peaks[-1],
+                        f"{FORWARD}_peak_mb": peaks[0],
+                    }
+                )
+            gflop = (
+                sum(2 * tokens * inputs * outputs for tokens, inputs, outputs in floor_products(settings, length)) / 1e9
+            )
+            speed = gflop / timings[FORWARD][FLOOR].seconds
+            floors.append({**cell, "gflop": gflop, "gflop_per_second": speed, **_milliseconds(timings, FLOOR)})
+    return meter.result(
+        rows=rows,
+        floor=floors,
+        ratios=ratios(with_floor(rows, floors, "encoder"), "encoder", ["dtype", "length"], list(COLUMNS)),
+        growth=growth(rows),
+        crossover=crossover(rows),
+    )
 
 
 def floor_products(settings: EncoderSettings, length: int) -> list[tuple[int, int, int]]:
-    """The products (rows, inputs, outputs) that a Fastformer encoder cannot do without: d × d and the feed-forward."""
+    """The products (rows, inputs, outputs) that every Fastformer encoder needs: d × d and the feed-forward."""
     tokens, sizes = settings.batch_size(length) * length, settings.sizes
     d_model, inner = sizes.d_model, sizes.ffn_dim
     return [(tokens, d_model, d_model), (tokens, d_model, inner), (tokens, inner, d_model)] * sizes.layers
@@ -65,9 +76,8 @@ def floor_products(settings: EncoderSettings, length: int) -> list[tuple[int, in
 def encoder_work(
     name: str, settings: EncoderSettings, length: int, dtype: str, direction: str, device_name: str
 ) -> Callable[[], object]:
-    """The work that is timed, with a model and inputs of its own; for a process that measures memory."""
-    device = torch.device(device_name)
-    return _work(_make(name, settings, dtype, device), name, settings, length, direction, device)
+    """The timed work with its own model and inputs, for a process that measures memory."""
+    return _work(_make(name, settings, dtype, torch.device(device_name)), name, settings, length, direction)
 
 
 def growth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -75,15 +85,14 @@ def growth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         grouped.setdefault((row["encoder"], row["dtype"]), []).append(row)
-    columns = (f"{FORWARD}_ms", f"{BACKWARD}_ms", "peak_mb")
     return [
-        {"encoder": encoder, "dtype": dtype} | {column: _exponent(group, column) for column in columns}
+        {"encoder": encoder, "dtype": dtype} | {column: _exponent(group, column) for column in COLUMNS}
         for (encoder, dtype), group in grouped.items()
     ]
 
 
 def crossover(rows: list[dict[str, Any]]) -> dict[str, int | None]:
-    """For each dtype, from which length on fastformer's forward is faster than full attention's; None: from none.
+    """For each dtype, the length from which fastformer's forward is faster than full attention's, or None.
 
     Between two measured lengths it is where straight lines between their logarithms cross.
     """
@@ -103,32 +112,11 @@ def crossover(rows: list[dict[str, Any]]) -> dict[str, int | None]:
     return found
 
 
-def ratios(rows: list[dict[str, Any]], floors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each encoder's time and memory over fastformer's, at each length; the floor's too."""
-    columns = (f"{FORWARD}_ms", f"{BACKWARD}_ms", "peak_mb")
-    ours = {(row["dtype"], row["length"]): row for row in rows if row["encoder"] == OURS}
-    compared = []
-    for row in [*rows, *({"encoder": FLOOR, "peak_mb": None, **row} for row in floors)]:
-        own = ours.get((row["dtype"], row["length"]))
-        if own is None or row is own:
-            continue
-        cell = {key: row[key] for key in ("encoder", "dtype", "length")}
-        for column in columns:
-            cell[column] = row[column] / own[column] if own[column] and row[column] is not None else None
-        compared.append(cell)
-    return compared
-
-
 def plot_encoders(path: Path, result: dict[str, Any]) -> None:
     """Plot time and memory by length to a PNG file."""
     dtypes = result["settings"]["dtypes"]
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    columns = {
-        f"{FORWARD}_ms": "forward, ms",
-        f"{BACKWARD}_ms": "forward and backward, ms",
-        "peak_mb": "peak memory, MB",
-    }
-    for dtype, (column, title) in product(dtypes, columns.items()):
+    for dtype, (column, title) in product(dtypes, COLUMNS.items()):
         systems: dict[str, list[tuple[float, float]]] = {}
         for row in [*result["rows"], *({"encoder": FLOOR, "peak_mb": None, **row} for row in result["floor"])]:
             if row["dtype"] == dtype and row[column]:
@@ -144,8 +132,9 @@ def _make(name: str, settings: EncoderSettings, dtype: str, device: torch.device
 
 
 def _work(
-    encoder: nn.Module, name: str, settings: EncoderSettings, length: int, direction: str, device: torch.device
+    encoder: nn.Module, name: str, settings: EncoderSettings, length: int, direction: str
 ) -> Callable[[], object]:
+    device = next(encoder.parameters()).device
     inputs = make_inputs(name, settings.batch_size(length), length, settings.sizes.vocab_size, device)
 
     def forward() -> Tensor:
@@ -163,7 +152,7 @@ def _work(
 def _floor(
     settings: EncoderSettings, length: int, dtype: str, direction: str, device: torch.device
 ) -> Callable[[], object]:
-    """The floor's products as matmuls into memory that is there already, and for backward the two of each gradient."""
+    """The floor's products into allocated memory; for backward also the two products of the gradients."""
     products = floor_products(settings, length)
     tensors = {}
     for rows, inputs, outputs in set(products):
@@ -182,64 +171,10 @@ def _floor(
     return run
 
 
-def _time(
-    encoders: dict[str, nn.Module],
-    settings: EncoderSettings,
-    length: int,
-    dtype: str,
-    direction: str,
-    device: torch.device,
-    progress: WorkProgress,
-) -> dict[str, Timing]:
-    runs = {name: _work(encoder, name, settings, length, direction, device) for name, encoder in encoders.items()}
-    runs[FLOOR] = _floor(settings, length, dtype, direction, device)
-    return alternating(runs, settings.repeats, device, settings.max_seconds, progress.advance)
-
-
-def _row(
-    name: str,
-    encoder: nn.Module,
-    settings: EncoderSettings,
-    length: int,
-    dtype: str,
-    timings: dict[str, dict[str, Timing]],
-) -> dict[str, Any]:
+def _milliseconds(timings: dict[str, dict[str, Timing]], name: str) -> dict[str, float | None]:
     return {
-        "encoder": name,
-        "length": length,
-        "dtype": dtype,
-        "batch_size": settings.batch_size(length),
-        "parameters": sum(parameter.numel() for parameter in encoder.parameters()),
-        "repeats": min(timings[direction][name].repeats for direction in timings),
-        f"{FORWARD}_ms": timings[FORWARD][name].milliseconds,
-        f"{BACKWARD}_ms": timings[BACKWARD][name].milliseconds if BACKWARD in timings else None,
-    }
-
-
-def _peaks(
-    name: str, settings: EncoderSettings, length: int, dtype: str, device: torch.device, progress: WorkProgress
-) -> dict[str, float | None]:
-    """The peak of what is the most work (forward, or forward and backward), and of forward alone."""
-    peaks: dict[str, float | None] = {FORWARD: None, BACKWARD: None}
-    for direction in settings.directions if settings.memory else []:
-        arguments = (name, settings, length, dtype, direction, str(device))
-        peaks[direction] = peak_megabytes(encoder_work, *arguments, device=device)
-        progress.advance()
-    return {"peak_mb": peaks[settings.directions[-1]], f"{FORWARD}_peak_mb": peaks[FORWARD]}
-
-
-def _floor_row(
-    settings: EncoderSettings, length: int, dtype: str, timings: dict[str, dict[str, Timing]]
-) -> dict[str, Any]:
-    flops = sum(2 * rows * inputs * outputs for rows, inputs, outputs in floor_products(settings, length))
-    forward = timings[FORWARD][FLOOR].seconds
-    return {
-        "length": length,
-        "dtype": dtype,
-        "gflop": flops / 1e9,
-        "gflop_per_second": flops / 1e9 / forward,
-        f"{FORWARD}_ms": 1000 * forward,
-        f"{BACKWARD}_ms": timings[BACKWARD][FLOOR].milliseconds if BACKWARD in timings else None,
+        f"{direction}_ms": timings[direction][name].milliseconds if direction in timings else None
+        for direction in (FORWARD, BACKWARD)
     }
 
 

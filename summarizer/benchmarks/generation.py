@@ -1,8 +1,7 @@
-"""Summaries per second with beams: what sharing a document among its beams saves, and what beam search itself costs."""
+"""Summaries per second with beam search, the memory that shared documents save, and the time of the search."""
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from itertools import product
 from statistics import median
 from typing import Any
@@ -12,16 +11,14 @@ from torch import Tensor
 from transformers import GenerationMixin
 
 from summarizer.benchmarks.compared_models import check_names, make_inputs, make_seq2seq
-from summarizer.benchmarks.machine import describe_machine
-from summarizer.benchmarks.peak_memory import MEGABYTE, peak_megabytes
+from summarizer.benchmarks.comparison import OURS, Meter, ratios
+from summarizer.benchmarks.peak_memory import MEGABYTE
 from summarizer.benchmarks.settings import GenerationSettings
-from summarizer.benchmarks.timing import Timing, alternating, timed, wait_for
-from summarizer.memory import keep_freed_memory
+from summarizer.benchmarks.timing import Timing, timed, wait_for
 from summarizer.models import FastformerSummarizerForConditionalGeneration
-from summarizer.models.loading import choose_device
-from summarizer.progress import WorkProgress
 
-OURS, SYSTEMS = "fastformer", ("fastformer", "expanded", "led")
+SYSTEMS = ["fastformer", "expanded", "led"]
+CELL = ("length", "num_beams", "batch_size")
 BLOCKED_NGRAM = 3
 
 
@@ -35,7 +32,7 @@ class ExpandedSummarizer(FastformerSummarizerForConditionalGeneration):
 
 
 class ForwardClock:
-    """While attached, the seconds spent in a model's forward and in its encoder, and what was held of the document."""
+    """While attached, the seconds in a model's forward and in its encoder, and the bytes that hold the document."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.device = model, model.device
@@ -68,54 +65,31 @@ class ForwardClock:
 
 
 def measure(settings: GenerationSettings) -> dict[str, Any]:
-    """Measure every system for every length, number of beams and batch size. Returns what the JSON file holds."""
-    check_names(settings.systems, list(SYSTEMS))
-    keep_freed_memory()
-    device = choose_device(settings.device)
-    models = {name: _make(name, settings, device) for name in settings.systems}
+    """Measure every system for every length, number of beams and batch size. Returns the content of the JSON file."""
+    check_names(settings.systems, SYSTEMS)
     cells = list(product(settings.lengths, settings.num_beams, settings.batch_sizes))
-    turns = (len(models) + (OURS in models)) * (1 + settings.repeats) + len(models) * settings.memory
+    num_systems = len(settings.systems)
+    num_timed = len(cells) * (num_systems + (OURS in settings.systems))
+    meter = Meter(settings, "generation", num_timed, len(cells) * num_systems)
+    models = {name: _make(name, settings, meter.device) for name in settings.systems}
     rows = []
-    with WorkProgress("measuring generation", "runs", len(cells) * turns) as progress:
-        for length, num_beams, batch_size in cells:
-            measured = _measure_cell(models, settings, (length, num_beams, batch_size), device, progress.advance)
-            for name, figures in measured.items():
-                row = {"system": name, "length": length, "num_beams": num_beams, "batch_size": batch_size, **figures}
-                row["peak_mb"] = None
-                if settings.memory:
-                    arguments = (name, settings, length, num_beams, batch_size, str(device))
-                    row["peak_mb"] = peak_megabytes(generation_work, *arguments, device=device)
-                    progress.advance()
-                rows.append(row)
-    machine = describe_machine(device)
-    return {"machine": machine, "settings": asdict(settings), "rows": rows, "ratios": ratios(rows)}
+    with meter.progress:
+        for cell in cells:
+            for name, figures in _measure_cell(models, cell, meter).items():
+                row = {"system": name, **dict(zip(CELL, cell, strict=True)), **figures}
+                rows.append({**row, "peak_mb": meter.peak(generation_work, name, settings, *cell)})
+    compared = ratios(rows, "system", CELL, ["documents_per_second", "step_ms", "document_mb", "peak_mb"])
+    for ratio in compared:
+        ratio["speed"] = 1 / ratio.pop("documents_per_second")  # how many times faster fastformer is
+    return meter.result(rows=rows, ratios=compared)
 
 
 def generation_work(
     name: str, settings: GenerationSettings, length: int, num_beams: int, batch_size: int, device_name: str
 ) -> Callable[[], object]:
-    """The work that is timed, with a model and inputs of its own; for a process that measures memory."""
+    """The timed work with its own model and inputs, for a process that measures memory."""
     device = torch.device(device_name)
     return _work(_make(name, settings, device), name, settings, (length, num_beams, batch_size))
-
-
-def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How many times faster fastformer is than each system in the same cell, and that system's memory over its."""
-    keys = ("length", "num_beams", "batch_size")
-    ours = {tuple(row[key] for key in keys): row for row in rows if row["system"] == OURS}
-    compared = []
-    for row in rows:
-        own = ours.get(tuple(row[key] for key in keys))
-        if own is None or row is own:
-            continue
-        figures = {
-            "speed": own["documents_per_second"] / row["documents_per_second"],
-            "step_ms": row["step_ms"] / own["step_ms"],
-            "document_mb": row["document_mb"] / own["document_mb"],
-            "peak_mb": row["peak_mb"] / own["peak_mb"] if own["peak_mb"] else None,
-        }
-        compared.append({"system": row["system"], **{key: row[key] for key in keys}, **figures})
-    return compared
 
 
 def document_bytes(document: Any, output: Any) -> int:
@@ -154,31 +128,23 @@ def _work(
     return run
 
 
-def _measure_cell(
-    models: dict[str, Any],
-    settings: GenerationSettings,
-    cell: tuple[int, int, int],
-    device: torch.device,
-    advance: Callable[[], None],
-) -> dict[str, dict[str, float | int | None]]:
-    """The figures of each system in one cell; all of them, and ours with n-gram blocking, in turns."""
+def _measure_cell(models: dict[str, Any], cell: tuple[int, int, int], meter: Meter) -> dict[str, dict[str, Any]]:
+    """The figures of each system in one cell. They run in turns, and fastformer also with n-gram blocking."""
     runs, details = {}, {}
     variants = [(name, name, {}) for name in models]
     if OURS in models:
         variants.append(("blocking", OURS, {"no_repeat_ngram_size": BLOCKED_NGRAM}))
     for variant, name, options in variants:
         details[variant] = []
-        work = _work(models[name], name, settings, cell, **options)
-        runs[variant] = _clocked(models[name], work, details[variant], device)
-    timings = alternating(runs, settings.repeats, device, settings.max_seconds, advance)
-    figures = {name: _figures(timings[name], details[name], settings, cell) for name in models}
-    for name in models:
-        own = figures[name]["beam_ms"]
-        figures[name]["blocking_ms"] = None
-        if name == OURS and own is not None:
-            blocked = _figures(timings["blocking"], details["blocking"], settings, cell)["beam_ms"]
-            figures[name]["blocking_ms"] = blocked - own if blocked is not None else None
-    return figures
+        work = _work(models[name], name, meter.settings, cell, **options)
+        runs[variant] = _clocked(models[name], work, details[variant], meter.device)
+    timings = meter.times(runs)
+    figures = {variant: _figures(timings[variant], details[variant], meter.settings, cell) for variant in runs}
+    blocking = figures.pop("blocking", {"beam_ms": None})["beam_ms"]
+    return {
+        name: {**own, "blocking_ms": blocking - own["beam_ms"] if name == OURS and blocking is not None else None}
+        for name, own in figures.items()
+    }
 
 
 def _clocked(
@@ -199,7 +165,7 @@ def _clocked(
 
 def _figures(
     timing: Timing, details: list[dict[str, float]], settings: GenerationSettings, cell: tuple[int, int, int]
-) -> dict[str, float | int | None]:
+) -> dict[str, Any]:
     _, _, batch_size = cell
     counted = details[-timing.repeats :]  # without the warm-up
 

@@ -1,24 +1,17 @@
-"""The Fastformer as it is computed, folded into one matrix a document, against the paper's equations as they stand."""
+"""The Fastformer layer as it is computed, folded into one matrix per document, and as in the paper's equations."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from summarizer.benchmarks.machine import describe_machine
-from summarizer.benchmarks.peak_memory import peak_megabytes
+from summarizer.benchmarks.comparison import BACKWARD, FORWARD, Meter
 from summarizer.benchmarks.settings import MixerSettings
-from summarizer.benchmarks.timing import alternating
-from summarizer.memory import keep_freed_memory
 from summarizer.models.layers import at_least_float32
-from summarizer.models.loading import choose_device
 from summarizer.models.mixers.fastformer import Fastformer
-from summarizer.progress import WorkProgress
 
 FOLDED, LITERAL = "folded", "literal"
-FORWARD, BACKWARD = "forward", "forward_backward"
 
 
 class LiteralFastformer(nn.Module):
@@ -46,30 +39,25 @@ class LiteralFastformer(nn.Module):
 
 
 def measure(settings: MixerSettings) -> dict[str, Any]:
-    """Time and memory of both forms, and by how much their outputs differ. Returns what the JSON file holds."""
-    keep_freed_memory()
-    device = choose_device(settings.device)
-    folded, hidden_states, mask = _make(settings, device)
+    """Time and memory of both forms, and the difference of their outputs. Returns the content of the JSON file."""
+    keys = [(form, direction) for direction in (FORWARD, BACKWARD) for form in (FOLDED, LITERAL)]
+    meter = Meter(settings, "the mixer", len(keys), len(keys))
+    folded, hidden_states, mask = _make(settings, meter.device)
     forms = {FOLDED: folded, LITERAL: LiteralFastformer(folded)}
-    keys = [(form, direction) for direction in (FORWARD, BACKWARD) for form in forms]
-    with WorkProgress("measuring the mixer", "runs", len(keys) * (1 + settings.repeats + settings.memory)) as progress:
+    rows: dict[str, dict[str, Any]] = {form: {} for form in forms}
+    with meter.progress:
         runs = {(form, direction): _work(forms[form], hidden_states, mask, direction) for form, direction in keys}
-        timings = alternating(runs, settings.repeats, device, advance=progress.advance)
-        rows = {form: {f"{direction}_ms": timings[form, direction].milliseconds for direction in (FORWARD, BACKWARD)}
-                for form in forms}  # fmt: skip
+        for (form, direction), timing in meter.times(runs).items():
+            rows[form][f"{direction}_ms"] = timing.milliseconds
         for form, direction in keys if settings.memory else []:
-            arguments = (settings, form, direction, str(device))
-            rows[form][f"{direction}_peak_mb"] = peak_megabytes(mixer_work, *arguments, device=device)
-            progress.advance()
+            rows[form][f"{direction}_peak_mb"] = meter.peak(mixer_work, settings, form, direction)
     with torch.no_grad():
         outputs = [form(hidden_states, mask) for form in forms.values()]
-    return {
-        "machine": describe_machine(device),
-        "settings": asdict(settings),
-        "rows": [{"form": form, **figures} for form, figures in rows.items()],
-        "ratios": {name: rows[LITERAL][name] / rows[FOLDED][name] for name in rows[FOLDED] if rows[FOLDED][name]},
-        "difference": float((outputs[0] - outputs[1]).abs().max()),
-    }
+    return meter.result(
+        rows=[{"form": form, **figures} for form, figures in rows.items()],
+        ratios={name: rows[LITERAL][name] / rows[FOLDED][name] for name in rows[FOLDED] if rows[FOLDED][name]},
+        difference=float((outputs[0] - outputs[1]).abs().max()),
+    )
 
 
 def mixer_work(settings: MixerSettings, form: str, direction: str, device_name: str) -> Callable[[], object]:

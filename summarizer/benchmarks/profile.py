@@ -1,7 +1,6 @@
-"""How fast a model trains and summarizes, where the time goes, and the floor: its FLOPs at a plain product's speed."""
+"""Speed of training and summarizing, the most expensive operations, and the floor: FLOPs at a plain product's speed."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import asdict
 from statistics import median
 from typing import Any
@@ -9,24 +8,21 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
-from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
 
 from summarizer.benchmarks.machine import describe_machine
 from summarizer.benchmarks.settings import ProfileSettings
-from summarizer.benchmarks.timing import timed
-from summarizer.config import TrainingConfig
+from summarizer.benchmarks.timing import alternating, timed
+from summarizer.benchmarks.training_step import TrainingStep, product_work
 from summarizer.generation.options import SummarySettings
 from summarizer.generation.summarizer import Summarizer
 from summarizer.generation.writer import generate_summaries
 from summarizer.memory import keep_freed_memory
-from summarizer.training.optim import make_optimizer
-from summarizer.training.summarization import summed_loss
 
 TOP_OPERATIONS = 12
 
 
 def measure(settings: ProfileSettings) -> dict[str, Any]:
-    """Measure training steps and summarizing; medians over `repeats`. Returns what the JSON file holds."""
+    """Measure training steps and summarizing. Returns the content of the JSON file."""
     keep_freed_memory()
     summarizer = Summarizer.from_pretrained(settings.model, settings.device, settings.dtype)
     model, device, dtype = summarizer.model, summarizer.model.device, summarizer.model.dtype
@@ -50,7 +46,7 @@ def measure(settings: ProfileSettings) -> dict[str, Any]:
 
 
 def summary_lines(result: dict[str, Any]) -> list[str]:
-    """The figures for people, ratios first."""
+    """The lines to print, ratios first."""
     training, summarizing = result["training"], result["summarizing"]
 
     def top(operations: list[dict[str, Any]]) -> str:
@@ -70,40 +66,22 @@ def summary_lines(result: dict[str, Any]) -> list[str]:
 
 
 def _measure_training(model: Any, dtype: torch.dtype, batch: dict[str, Tensor], settings: ProfileSettings) -> dict:
-    """Whole steps: forward, backward, optimizer."""
+    """Whole steps, in turns with the plain products of the floor."""
     device = model.device
-    model.train()
-    optimizer = make_optimizer(model, TrainingConfig())
-
-    def forward() -> Tensor:
-        with torch.autocast(device.type, dtype) if dtype != torch.float32 else nullcontext():
-            return summed_loss(model, batch) / settings.target_tokens
-
-    def step() -> None:
-        forward().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
+    step = TrainingStep(model, batch, dtype)
     products, product_flops = product_work(model.config.d_model, dtype, device)
-    step()
-    with FlopCounterMode(display=False) as counter:
-        forward().backward()
-    optimizer.zero_grad()
-    flops = counter.get_total_flops()
-    seconds, speeds = [], []
-    for _ in range(settings.repeats):  # alternating, so that both meet the same machine
-        seconds.append(timed(step, device))
-        speeds.append(product_flops / timed(products, device))
-    product_speed = median(speeds)
+    timings = alternating({"step": step, "products": products}, settings.repeats, device)
+    seconds, product_speed = timings["step"].seconds, product_flops / timings["products"].seconds
+    flops = step.flops()
     source_tokens = settings.batch_size * settings.source_tokens
     return {
-        "seconds_per_step": median(seconds),
-        "source_tokens_per_second": source_tokens / median(seconds),
-        "documents_per_second": settings.batch_size / median(seconds),
+        "seconds_per_step": seconds,
+        "source_tokens_per_second": source_tokens / seconds,
+        "documents_per_second": settings.batch_size / seconds,
         "flops_per_step": flops,
         "product_flops_per_second": product_speed,
         "floor_seconds_per_step": flops / product_speed,
-        "times_the_floor": median(seconds) * product_speed / flops,
+        "times_the_floor": seconds * product_speed / flops,
         "operations": _operations(step, device),
     }
 
@@ -140,22 +118,8 @@ def _measure_summarizing(summarizer: Summarizer, sources: list[list[int]], setti
     }
 
 
-def product_work(d_model: int, dtype: torch.dtype, device: torch.device) -> tuple[Callable[[], None], int]:
-    """The feed-forward's product, [16384, d] × [d, 4d], over many repetitions, and the FLOPs of them all."""
-    rows = torch.randn(16_384, d_model, dtype=dtype, device=device)
-    weight = torch.randn(d_model, 4 * d_model, dtype=dtype, device=device)
-    repetitions = 10
-    out = rows @ weight
-
-    def run() -> None:
-        for _ in range(repetitions):
-            torch.mm(rows, weight, out=out)
-
-    return run, repetitions * 2 * rows.numel() * weight.shape[1]
-
-
 def _operations(run: Callable[[], None], device: torch.device) -> list[dict[str, Any]]:
-    """The operations that take most of the time, with their shares of it."""
+    """The most expensive operations, with their shares of the time."""
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device.type == "cuda" else [])
     with profile(activities=activities) as profiler:
         run()
@@ -170,18 +134,3 @@ def _operations(run: Callable[[], None], device: torch.device) -> list[dict[str,
         {"operation": name, "share": microseconds / total, "milliseconds": microseconds / 1000, "calls": count}
         for name, microseconds, count in events[:TOP_OPERATIONS]
     ]
-
-
-def _attention_flops(query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], num_products: int) -> int:
-    batch_size, heads, queries, head_size = query
-    return num_products * 2 * batch_size * heads * queries * key[2] * (head_size + value[3]) // 2
-
-
-@register_flop_formula(torch.ops.aten._scaled_dot_product_flash_attention_for_cpu)
-def _forward_flops(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
-    return _attention_flops(query, key, value, 2)
-
-
-@register_flop_formula(torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward)
-def _backward_flops(_: Any, query: Any, key: Any, value: Any, *__: Any, **___: Any) -> int:
-    return _attention_flops(query, key, value, 5)  # scores again, and two products for each of the two of forward

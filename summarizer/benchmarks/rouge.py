@@ -21,27 +21,29 @@ SETTINGS = RougeSettings(split="newline")  # the only split that rouge-score kno
 
 
 def measure(settings: RougeBenchmarkSettings) -> dict[str, Any]:
-    """Score the same pairs with rouge-score and with ours. Returns what the JSON file holds.
+    """Score the same pairs with rouge-score and with ours. Returns the content of the JSON file.
 
-    Processes are started before the clock is: in an evaluation of any size their start does not count.
+    The processes start before the clock does: a real evaluation is so long that their start does not count.
     """
     pairs = make_pairs(settings)
     found: dict[tuple[str, int], list[Scores]] = {}
     device = torch.device("cpu")
-    systems = [(PLAIN, 1), *((OURS, processes) for processes in settings.processes)]
-    with ExitStack() as stack, WorkProgress("scoring", "runs", len(systems) * (1 + settings.repeats)) as progress:
-        runs: dict[tuple[str, int], Callable[[], object]] = {
-            (PLAIN, 1): partial(_keep, found, (PLAIN, 1), map, _plain, pairs)
-        }
+    with ExitStack() as stack:
+        maps: dict[tuple[str, int], Callable[..., Any]] = {(PLAIN, 1): map}
         for processes in settings.processes:
-            map_pairs = stack.enter_context(open_map(processes))
-            runs[OURS, processes] = partial(_keep, found, (OURS, processes), map_pairs, _ours, pairs)
+            maps[OURS, processes] = stack.enter_context(open_map(processes))
+
+        def score(system: tuple[str, int]) -> None:
+            found[system] = list(maps[system](_plain if system[0] == PLAIN else _ours, pairs))
+
+        progress = stack.enter_context(WorkProgress("scoring", "runs", len(maps) * (1 + settings.repeats)))
+        runs = {system: partial(score, system) for system in maps}
         timings = alternating(runs, settings.repeats, device, advance=progress.advance)
-    speeds = {system: settings.examples / timings[system].seconds for system in systems}
+    speeds = {system: settings.examples / timings[system].seconds for system in maps}
     rows = [
         {"system": name, "processes": processes, "examples_per_second": speeds[name, processes],
          "speed": speeds[name, processes] / speeds[PLAIN, 1]}
-        for name, processes in systems
+        for name, processes in maps
     ]  # fmt: skip
     return {
         "machine": describe_machine(device),
@@ -52,7 +54,7 @@ def measure(settings: RougeBenchmarkSettings) -> dict[str, Any]:
 
 
 def make_pairs(settings: RougeBenchmarkSettings) -> list[tuple[str, str]]:
-    """Predictions and references of made-up English-like words, the frequent ones often, with shared sentences."""
+    """Predictions and references of random words in sentences of 20; some sentences are shared."""
     generator = random.Random(settings.seed)
     syllables = ["ba", "co", "di", "fe", "gu", "lin", "mor", "nes", "per", "sta", "tion", "ing", "ed", "s"]
     vocabulary = ["".join(generator.choices(syllables, k=generator.randint(1, 4))) for _ in range(5000)]
@@ -68,16 +70,6 @@ def make_pairs(settings: RougeBenchmarkSettings) -> list[tuple[str, str]]:
         return "\n".join(prediction), "\n".join(reference)
 
     return [pair() for _ in range(settings.examples)]
-
-
-def _keep(
-    found: dict[tuple[str, int], list[Scores]],
-    system: tuple[str, int],
-    map_pairs: Callable[..., Any],
-    score: Callable[[tuple[str, str]], Scores],
-    pairs: list[tuple[str, str]],
-) -> None:
-    found[system] = list(map_pairs(score, pairs))
 
 
 def _ours(pair: tuple[str, str]) -> Scores:

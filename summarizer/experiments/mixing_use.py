@@ -23,7 +23,7 @@ from summarizer.benchmarks.machine import describe_machine
 from summarizer.config import RunConfig, of_trained_model
 from summarizer.data.batching import collate, num_labels_in
 from summarizer.errors import InputError
-from summarizer.experiments.study_table import intervals
+from summarizer.experiments.study_table import interval_text, intervals
 from summarizer.models.loading import bfloat16_is_fast, choose_device
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.reporting.markdown import markdown_table
@@ -51,7 +51,6 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     if data is None or len(data) < 4:
         raise InputError("at least four documents in data.validation are needed")
     device = choose_device("auto")
-    is_bf16 = bfloat16_is_fast(device)
     model = task.make_model().to(device).eval()
     layers = [module for module in model.modules() if isinstance(module, Fastformer)]
     if not layers:
@@ -63,21 +62,23 @@ def measure_mixing_use(config: RunConfig, model_name: str) -> dict[str, Any]:
     half = len(batches) // 2
 
     def losses(documents: list[dict[str, Tensor]]) -> np.ndarray:
-        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=is_bf16):
+        autocast = torch.autocast(device.type, torch.bfloat16, enabled=bfloat16_is_fast(device))
+        with torch.no_grad(), autocast:
             return np.array([float(task.summed_loss(model, batch, 0.0)) / num_labels_in(batch) for batch in documents])
 
     uses = model.config.encoder_layers // len(layers) if model.config.share_encoder_layers else 1
     global_vectors = _GlobalVectors(layers, uses)
-    with global_vectors.exchanged("own"):
-        losses(batches[:half])
-    as_trained = losses(batches[half:])
-    rows = []
+    with global_vectors.replaced_by("own"):
+        losses(batches[:half])  # only to keep their vectors
+    by_vectors: dict[Vectors, np.ndarray] = {"own": losses(batches[half:])}
     for vectors in VECTORS:
-        found = as_trained
         if vectors != "own":
-            with global_vectors.exchanged(vectors):
-                found = losses(batches[half:])
-        rows.append({"vectors": vectors, **intervals({"loss": found, "difference": found - as_trained})})
+            with global_vectors.replaced_by(vectors):
+                by_vectors[vectors] = losses(batches[half:])
+    rows = [
+        {"vectors": vectors, **intervals({"loss": found, "difference": found - by_vectors["own"]})}
+        for vectors, found in by_vectors.items()
+    ]
     return {
         "version": __version__,
         "machine": describe_machine(device),
@@ -92,33 +93,28 @@ def mixing_use_table(path: Path) -> str:
     content = json.loads(path.read_text(encoding="utf-8"))
     lines = []
     for row in content["rows"]:
-        loss = row["loss"]
-        cells = [VECTORS[row["vectors"]], f"{loss['mean']:.3f} ({loss['low']:.3f} – {loss['high']:.3f})"]
-        cells.append("" if row["vectors"] == "own" else _signed(row["difference"]))
+        cells = [VECTORS[row["vectors"]], interval_text(row["loss"], ".3f")]
+        cells.append("" if row["vectors"] == "own" else interval_text(row["difference"], "+.4f"))
         lines.append(cells)
     head = ["global vectors of each document", "loss, nats (95 %)", "loss − as trained"]
     return f"{markdown_table(head, lines, right=True)}\n\n{content['num_documents']} documents."
 
 
 def mixing_uses_table(files: dict[str, Path]) -> str:
-    """One line for each result file, by what it is called: the loss, and what the mean vectors add to it."""
+    """One line for each result file, by its label: the loss, and the difference with the mean vectors."""
     lines = []
     for label, path in files.items():
         content = json.loads(path.read_text(encoding="utf-8"))
         rows = {row["vectors"]: row for row in content["rows"]}
-        loss, difference = rows["own"]["loss"]["mean"], _signed(rows["mean"]["difference"])
+        loss, difference = rows["own"]["loss"]["mean"], interval_text(rows["mean"]["difference"], "+.4f")
         lines.append([label, str(content["num_documents"]), f"{loss:.3f}", difference])
     return markdown_table(["model", "documents", "loss, nats", "with the mean vectors"], lines, right=True)
 
 
-def _signed(interval: dict[str, float]) -> str:
-    return f"{interval['mean']:+.4f} ({interval['low']:+.4f} – {interval['high']:+.4f})"
-
-
 class _GlobalVectors:
-    """The global vectors of all stages of all layers, kept and exchanged; documents come one at a time.
+    """Keeps and replaces the global vectors of all stages of all layers; each batch is one document.
 
-    `uses`: how many times each layer works on a document, more than once where the encoder's layers are shared.
+    `uses`: how often each layer runs for a document; more than once if the encoder's layers are shared.
     """
 
     def __init__(self, layers: list[Fastformer], uses: int = 1) -> None:
@@ -126,24 +122,24 @@ class _GlobalVectors:
         self._seen: dict[tuple[int, int, int], list[Tensor]] = {}  # by layer, stage and use, each [1, d]
 
     @contextmanager
-    def exchanged(self, vectors: Vectors) -> Iterator[None]:
+    def replaced_by(self, vectors: Vectors) -> Iterator[None]:
         """In this context the layers get `vectors`; with "own", the vectors of the documents are recorded."""
         given = {key: self._mean(seen) if vectors == "mean" else seen[-1] for key, seen in self._seen.items()}
         calls: Counter[tuple[int, int]] = Counter()
 
-        def exchange(place: tuple[int, int], _module: Any, _inputs: Any, own: Tensor) -> Tensor:
+        def replace_vectors(place: tuple[int, int], _module: Any, _inputs: Any, own: Tensor) -> Tensor:
             key = *place, calls[place] % self._uses
             calls[place] += 1
             if vectors == "own":
                 self._seen.setdefault(key, []).append(own)
                 return own
-            exchanged = given[key].to(own.dtype)
+            replacement = given[key].to(own.dtype)
             if vectors == "another's":
                 given[key] = own  # for the next document
-            return exchanged
+            return replacement
 
         hooks = [
-            stage.register_forward_hook(partial(exchange, (number, index)))
+            stage.register_forward_hook(partial(replace_vectors, (number, index)))
             for number, layer in enumerate(self._layers)
             for index, stage in enumerate(layer.global_vectors)
         ]

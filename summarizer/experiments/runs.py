@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -50,9 +51,7 @@ def run_all(study: Study, say: Say) -> Iterator[list[dict[str, Any]]]:
 
     Raises InputError when a training run fails or is stopped; the same call continues.
     """
-    runs = [
-        _configure(path, study, seed) for seed in study.seeds for path in study.configs
-    ]  # every configuration once before the next seed
+    runs = [_configure(path, study, seed) for seed in study.seeds for path in study.configs]
     names = [run.name for run in runs]
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -87,14 +86,14 @@ def _finished_before(config: RunConfig, study: Study) -> dict[str, Any] | None:
     path = folder / "result.json"
     result = _read_result(path) if path.is_file() else None
     if result is not None:
-        begun_with = result["key"]
+        key = result["key"]
         if "tested_on" in result and result["tested_on"] != _tested_on(config):
             raise InputError(f"{path} was measured on other test documents; delete it to test the run again")
     elif any(folder.glob("checkpoints/step-*")):
-        begun_with = _key(load_config(folder / "config.yaml"))
+        key = _key(load_config(folder / "config.yaml"))
     else:
         return None
-    if begun_with != _key(config):  # otherwise steps under other settings would count
+    if key != _key(config):  # its steps were made under other settings
         raise InputError(f"{folder} holds a run of another configuration; choose another output folder")
     return result
 
@@ -150,10 +149,10 @@ def _train(config: RunConfig, study: Study) -> None:
 
 
 def _run(command: list[str]) -> tuple[int, bool]:
-    """Run a command to its end; returns its exit status, and whether it was asked to stop.
+    """Run a command to its end; returns its exit status, and whether it received a stop signal.
 
-    Ctrl-C and SIGTERM are passed on to the command and its processes, once. It still has a checkpoint to write, so this
-    waits for it.
+    Ctrl-C and SIGTERM are passed on once to the command and its processes. The command then writes a checkpoint, so
+    this function waits for it.
     """
     with subprocess.Popen(command, start_new_session=True) as child:  # a terminal's Ctrl-C reaches it only through us
         with _PassedOn(child) as stop:
@@ -258,13 +257,10 @@ def _test_classifier(config: RunConfig, model: Path) -> dict[str, Any]:
 
 def _test_pairs(config: RunConfig) -> list[Pair]:
     data = config.data
-    pairs: list[Pair] = []
-    for pair in read_pairs(find_pairs(data.test, "test", data.hub_name), data, ReadReport()):
-        if data.max_test_examples is not None and len(pairs) == data.max_test_examples:
-            break
-        pairs.append(pair)
+    found = read_pairs(find_pairs(data.test, "test", data.hub_name), data, ReadReport())
+    pairs = list(islice(found, data.max_test_examples))
     if not pairs:
-        raise InputError("data.test has no usable pair")
+        raise InputError("data.test has no usable pair of document and summary")
     return pairs
 
 

@@ -75,9 +75,9 @@ def markdown(rows: Sequence[dict[str, Any]], reference: str) -> str:
         difference = row["difference"]
         cells = [
             row["name"],
-            *(_interval(row["scores"][metric]) for metric in metrics),
+            *(interval_text(row["scores"][metric]) for metric in metrics),
             *([f"{row['macro_f1']:.1f}"] if row["macro_f1"] is not None else []),
-            "" if difference is None else _interval(difference[metrics[0]], "+"),
+            "" if difference is None else interval_text(difference[metrics[0]], "+.2f"),
             f"{row['validation_loss']:.3f}",
             "–" if row["departs_at"] is None else f"step {row['departs_at']:,}",
             f"{row['parameters']:,}",
@@ -131,5 +131,6 @@ def _mean(group: Sequence[dict[str, Any]], key: str) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _interval(interval: dict[str, float], sign: str = "") -> str:
-    return f"{interval['mean']:{sign}.2f} ({interval['low']:{sign}.2f} – {interval['high']:{sign}.2f})"
+def interval_text(interval: dict[str, float], form: str = ".2f") -> str:
+    """The mean and its interval; `form` is the format of each number."""
+    return f"{interval['mean']:{form}} ({interval['low']:{form}} – {interval['high']:{form}})"

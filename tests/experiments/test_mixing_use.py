@@ -64,13 +64,13 @@ def test_exchanged_vectors_are_those_of_the_documents_before():
     masks = [torch.ones(1, document.shape[1], dtype=torch.bool) for document in documents]
     plain = [layer(document, mask) for document, mask in zip(documents, masks, strict=True)]
     vectors = _GlobalVectors([layer])
-    with vectors.exchanged("own"):
+    with vectors.replaced_by("own"):
         for document, mask, output in zip(documents, masks, plain, strict=True):
             torch.testing.assert_close(layer(document, mask), output)
-    with vectors.exchanged("another's"):  # the last one seen, and then each one before
+    with vectors.replaced_by("another's"):  # the last one seen, and then each one before
         torch.testing.assert_close(layer(documents[2], masks[2]), plain[2])
         assert not torch.allclose(layer(documents[0], masks[0]), plain[0], atol=1e-4)
-    with vectors.exchanged("mean"):  # a linear map of each token by itself
+    with vectors.replaced_by("mean"):  # a linear map of each token by itself
         whole = layer(documents[1], masks[1])
         torch.testing.assert_close(layer(documents[1][:, :3], masks[1][:, :3]), whole[:, :3], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(layer(documents[0], masks[0]), plain[0])
@@ -82,11 +82,11 @@ def test_a_layer_that_is_used_again_has_vectors_of_its_own_for_each_use():
     first, second = (torch.randn(1, length, 8) for length in (5, 9))
     masks = [torch.ones(1, hidden.shape[1], dtype=torch.bool) for hidden in (first, second)]
     vectors = _GlobalVectors([layer], uses=2)
-    with vectors.exchanged("own"):
+    with vectors.replaced_by("own"):
         once = layer(first, masks[0])
         twice = layer(once, masks[0])
     for kind in ("mean", "another's"):  # over one document both are its own
-        with vectors.exchanged(kind):
+        with vectors.replaced_by(kind):
             torch.testing.assert_close(layer(first, masks[0]), once)
             torch.testing.assert_close(layer(once, masks[0]), twice)
             layer(layer(second, masks[1]), masks[1])
