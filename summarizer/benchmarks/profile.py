@@ -15,7 +15,6 @@ from summarizer.benchmarks.timing import alternating, timed
 from summarizer.benchmarks.training_step import TrainingStep, product_work
 from summarizer.generation.options import SummarySettings
 from summarizer.generation.summarizer import Summarizer
-from summarizer.generation.writer import generate_summaries
 from summarizer.memory import keep_freed_memory
 
 TOP_OPERATIONS = 12
@@ -34,7 +33,7 @@ def measure(settings: ProfileSettings) -> dict[str, Any]:
 
     batch = {"input_ids": random_ids(settings.source_tokens), "labels": random_ids(settings.target_tokens)}
     batch["attention_mask"] = torch.ones_like(batch["input_ids"])
-    summarizing = _measure_summarizing(summarizer, batch["input_ids"].tolist(), settings)
+    summarizing = _measure_summarizing(summarizer, batch["input_ids"], settings)
     training = _measure_training(model.float(), dtype, batch, settings)
     return {
         "machine": describe_machine(device),
@@ -86,23 +85,24 @@ def _measure_training(model: Any, dtype: torch.dtype, batch: dict[str, Tensor], 
     }
 
 
-def _measure_summarizing(summarizer: Summarizer, sources: list[list[int]], settings: ProfileSettings) -> dict[str, Any]:
+def _measure_summarizing(summarizer: Summarizer, ids: Tensor, settings: ProfileSettings) -> dict[str, Any]:
     """Summaries of `target_tokens` each, with beams, and the share of the encoder in the time."""
     device = summarizer.model.device
     options = SummarySettings(
         num_beams=settings.num_beams,
         min_summary_tokens=settings.target_tokens,
         max_summary_tokens=settings.target_tokens,
+        max_source_tokens=settings.source_tokens,
         tokens_per_batch=settings.batch_size * settings.source_tokens,
     )
-    ids = torch.tensor(sources, device=device)
+    texts = ["a " * settings.source_tokens] * settings.batch_size
 
     def encode() -> None:
         with torch.no_grad():
             summarizer.model.get_encoder()(input_ids=ids, attention_mask=torch.ones_like(ids))
 
     def summarize() -> None:
-        summaries = generate_summaries(summarizer.model, summarizer.tokenizer, sources, options)
+        summaries = summarizer.summarize(texts, options)
         if failed := [summary.error for summary in summaries if summary.status != "ok"]:
             raise RuntimeError(f"{len(failed)} documents failed: {failed[0]}")
 

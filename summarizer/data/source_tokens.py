@@ -12,13 +12,14 @@ from summarizer.text import clean_text, split_sentences
 class Source:
     """A document as the encoder reads it: ids, special ones included, and how many text tokens were dropped.
 
-    text: the document itself, clean, from which its summary may get capitals and numbers; None for one given as ids.
+    text: the document itself, clean, from which its summary may get capitals and numbers; empty from
+    `encode_many`.
     """
 
     ids: tuple[int, ...]
     num_text_tokens: int
     dropped_tokens: int = 0
-    text: str | None = field(default=None, compare=False)  # the encoder does not read it
+    text: str = field(default="", compare=False)  # the encoder does not read it
 
 
 class SourceEncoder:
@@ -43,18 +44,10 @@ class SourceEncoder:
         if max_tokens is not None and max_tokens <= self._num_added:
             raise InputError(f"max_source_tokens={max_tokens} leaves no room; {self._num_added} are special tokens")
 
-    def encode(self, document: str | Sequence[int]) -> Source:
-        """Encode a text, cleaned, or ids with or without the tokenizer's special tokens."""
-        if isinstance(document, str):
-            text = clean_text(document)
-            return replace(self.encode_many([text])[0], text=text)
-        ids = list(document)
-        for added in (self._opening, self._prompt):
-            if added and ids[: len(added)] == added:
-                ids = ids[len(added) :]
-        if self._closing and ids[-len(self._closing) :] == self._closing:
-            ids = ids[: -len(self._closing)]
-        return self._frame(ids)
+    def encode(self, document: str) -> Source:
+        """Encode a text, cleaned."""
+        text = clean_text(document)
+        return replace(self.encode_many([text])[0], text=text)
 
     def encode_many(self, texts: Sequence[str]) -> list[Source]:
         """Encode clean texts together, faster than one by one."""

@@ -72,9 +72,9 @@ def train_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts, one at a time (a million sentences are sampled from longer streams).
 
-    With `lowercase` it reads all text as lower case; `summarizer.generation.casing` gives a summary its capitals back.
-    With `number_placeholder` every number that stands alone is read as this one piece, which may be what a corpus has
-    in place of numbers, such as <dig>; `summarizer.generation.numbers` writes the document's numbers into a summary.
+    With `lowercase` it reads all text as lower case. With `number_placeholder` it reads every number that stands alone
+    as this one piece, which may be what a corpus has in place of numbers, such as <dig>.
+    `summarizer.generation.restoring` gives a summary the capitals and numbers of its document.
 
     Any clean text comes back from its ids, whatever its script: what is not in the vocabulary is spelled in bytes, and
     what only looks like a special token stays text. Numbers are spelled in digits, so that a number never seen can be

@@ -7,14 +7,24 @@ from typing import Any
 from transformers import AutoModelForSeq2SeqLM
 
 import summarizer.models  # noqa: F401 (registers our models with the Auto classes)
+from summarizer.data.source_tokens import Source, SourceEncoder
 from summarizer.errors import InputError
+from summarizer.generation.limits import source_limit
 from summarizer.generation.options import Summary, SummarySettings
-from summarizer.generation.writer import generate_in_batches, in_order
+from summarizer.generation.read_ahead import read_ahead
+from summarizer.generation.writer import SummaryWriter, failed
 from summarizer.models.loading import ModelFiles, choose_device, choose_dtype
+
+WINDOW_BATCHES = 8  # that are sorted by length together
+WINDOW_DOCUMENTS = 1024
 
 
 class Summarizer:
-    """A loaded model with its tokenizer, ready to summarize."""
+    """A loaded model with its tokenizer, ready to summarize.
+
+    The model is used as it is, on its device and in its dtype, and keeps its mode (training or not); global random
+    states are left alone. In float32 the result for a document does not depend on the others.
+    """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model
@@ -55,7 +65,13 @@ class Summarizer:
         self, texts: Iterable[str], settings: SummarySettings | None = None, **options: Any
     ) -> Iterator[Summary]:
         """Like `summarize`, one summary after the other while `texts` are read a bounded number ahead."""
-        return in_order(self.batches(texts, settings, **options))
+        waiting: dict[int, Summary] = {}
+        position = 0
+        for batch in self.batches(texts, settings, **options):
+            waiting.update(batch)
+            while position in waiting:
+                yield waiting.pop(position)
+                position += 1
 
     def batches(
         self,
@@ -66,22 +82,60 @@ class Summarizer:
     ) -> Generator[list[tuple[int, Summary]], None, None]:
         """Like `stream`, but as the batches are finished: lists of (position in `texts`, summary).
 
-        With `ahead`, `texts` are read in a thread of its own while the model works. A Summary in the place of a text
-        is yielded as it is.
+        At most WINDOW_BATCHES batches are read at a time, so memory does not grow with the stream; with `ahead`, a
+        thread reads as many more while the model works. A Summary in the place of a text is yielded as it is. Raises
+        at once InputError for settings that do not fit the model, and TypeError for a single text.
         """
+        if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+            raise TypeError(f"expected several texts, such as [text], not one {type(texts).__name__}")
         settings = replace(settings or SummarySettings(), **options)
-        return generate_in_batches(self.model, self.tokenizer, _checked(texts), settings, ahead)
+        config, tokenizer = self.model.config, self.tokenizer
+        writer = SummaryWriter(self.model, tokenizer, settings)
+        tasks = getattr(config, "task_specific_params", None) or {}  # a multi-task model, such as T5, wants a prompt
+        prompt = (tasks.get("summarization") or {}).get("prefix", "").strip()
+        limit = source_limit(self.model, tokenizer, settings)
+        encoder = SourceEncoder(tokenizer, limit, prompt, getattr(config, "sentence_per_line", False))
+        encoded = _encoded(encoder, texts)
+        window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
+        if ahead:
+            shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
+            encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
+        return _finished_batches(writer, encoded, window_tokens)
 
 
-def _checked(texts: Iterable[str | Summary]) -> Iterable[str | Summary]:
-    """The texts as they are read. Raises TypeError for an item that is not a str, and at once for a single text."""
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise TypeError(f"expected several texts, such as [text], not one {type(texts).__name__}")
+def _encoded(
+    encoder: SourceEncoder, texts: Iterable[str | Summary]
+) -> Generator[tuple[int, Source | Summary], None, None]:
+    """The texts encoded; the summary of one that is blank or cannot be encoded. Raises TypeError for other types."""
+    for position, text in enumerate(texts):
+        if isinstance(text, Summary):
+            yield position, text
+            continue
+        if not isinstance(text, str):
+            raise TypeError(f"text {position} is not a str but {type(text).__name__}")
+        try:
+            source = encoder.encode(text)
+        except Exception as error:  # whatever a tokenizer raises concerns this text
+            yield position, failed(error)
+        else:
+            yield position, source if source.num_text_tokens else Summary("", 0, 0, 0, "empty")
 
-    def each() -> Iterator[str | Summary]:
-        for number, text in enumerate(texts):
-            if not isinstance(text, (str, Summary)):
-                raise TypeError(f"text {number} is not a str but {type(text).__name__}")
-            yield text
 
-    return each()
+def _finished_batches(
+    writer: SummaryWriter, encoded: Generator[tuple[int, Source | Summary], None, None], window_tokens: int
+) -> Generator[list[tuple[int, Summary]], None, None]:
+    window: list[tuple[int, Source]] = []
+    waiting_tokens = 0
+    try:
+        for position, source in encoded:
+            if isinstance(source, Summary):
+                yield [(position, source)]
+                continue
+            window.append((position, source))
+            waiting_tokens += len(source.ids)
+            if waiting_tokens >= window_tokens or len(window) >= WINDOW_DOCUMENTS:
+                yield from map(writer.summarize, writer.batches(window))
+                window, waiting_tokens = [], 0
+        yield from map(writer.summarize, writer.batches(window))
+    finally:
+        encoded.close()

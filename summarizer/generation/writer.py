@@ -4,7 +4,7 @@ import copy
 import hashlib
 import math
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,11 +12,10 @@ from typing import Any
 import torch
 from transformers import GenerationConfig, LogitsProcessorList
 
-from summarizer.data.source_tokens import Source, SourceEncoder, special_ids
+from summarizer.data.source_tokens import Source, special_ids
 from summarizer.data.tokenizer import lowercases
 from summarizer.errors import InputError
 from summarizer.generation.beam_search import beam_search, can_search
-from summarizer.generation.casing import Casing
 from summarizer.generation.constraints import (
     NonFiniteLogitsError,
     NoRepeatedWords,
@@ -24,119 +23,22 @@ from summarizer.generation.constraints import (
     Pieces,
     RefuseNonFinite,
 )
-from summarizer.generation.limits import source_limit
-from summarizer.generation.numbers import Numbers
 from summarizer.generation.options import Summary, SummarySettings
-from summarizer.generation.read_ahead import read_ahead
+from summarizer.generation.restoring import Casing, Numbers
 from summarizer.models.published import prepare_inputs
 from summarizer.padding import pad_with_mask
 from summarizer.text import clean_text
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
-WINDOW_BATCHES = 8  # that are sorted by length together
-WINDOW_DOCUMENTS = 1024
 
 
-def generate_summaries(
-    model: Any,
-    tokenizer: Any,
-    documents: Iterable[str | Sequence[int]],
-    settings: SummarySettings | None = None,
-) -> list[Summary]:
-    """Summarize documents, given as texts or as ids, in their order.
-
-    The model is used as it is, on its device and in its dtype, and given back in the mode (training or not) it had;
-    global random states are left alone. In float32 the result for a document does not depend on the others.
-    """
-    return list(in_order(generate_in_batches(model, tokenizer, documents, settings)))
-
-
-def in_order(batches: Iterable[list[tuple[int, Summary]]]) -> Iterator[Summary]:
-    """The summaries of (position, summary) pairs in the order of their positions, each as soon as its turn has come."""
-    waiting: dict[int, Summary] = {}
-    position = 0
-    for batch in batches:
-        waiting.update(batch)
-        while position in waiting:
-            yield waiting.pop(position)
-            position += 1
-
-
-def generate_in_batches(
-    model: Any,
-    tokenizer: Any,
-    documents: Iterable[str | Sequence[int] | Summary],
-    settings: SummarySettings | None = None,
-    ahead: bool = False,
-) -> Generator[list[tuple[int, Summary]], None, None]:
-    """Summarize a stream of documents; yields finished batches of (position in the stream, summary).
-
-    A Summary in the stream is yielded as it is: its caller knows that there is nothing to summarize.
-
-    Takes at most WINDOW_BATCHES batches of documents at a time, so memory does not grow with the stream; with `ahead`
-    a thread reads and encodes as many while the model works. Raises InputError at once for settings that do not fit
-    the model.
-    """
-    settings = settings or SummarySettings()
-    writer = _SummaryWriter(model, tokenizer, settings)
-    sentence_per_line = getattr(model.config, "sentence_per_line", False)
-    encoder = SourceEncoder(tokenizer, source_limit(model, tokenizer, settings), _prompt(model), sentence_per_line)
-    window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
-    encoded = _encoded(encoder, documents)
-    if ahead:
-        shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
-        encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
-    return _finished_batches(writer, encoded, window_tokens)
-
-
-def _encoded(
-    encoder: SourceEncoder, documents: Iterable[str | Sequence[int] | Summary]
-) -> Generator[tuple[int, Source | Summary], None, None]:
-    """The documents encoded; the summary of one that has no text or cannot be encoded."""
-    for position, document in enumerate(documents):
-        if isinstance(document, Summary):
-            yield position, document
-            continue
-        try:
-            source = encoder.encode(document)
-        except Exception as error:  # whatever a tokenizer raises concerns this document
-            yield position, _failed(error)
-        else:
-            yield position, source if source.num_text_tokens else Summary("", 0, 0, 0, "empty")
-
-
-def _finished_batches(
-    writer: "_SummaryWriter", encoded: Generator[tuple[int, Source | Summary], None, None], window_tokens: int
-) -> Generator[list[tuple[int, Summary]], None, None]:
-    window: list[tuple[int, Source]] = []
-    waiting_tokens = 0
-    try:
-        for position, source in encoded:
-            if isinstance(source, Summary):
-                yield [(position, source)]
-                continue
-            window.append((position, source))
-            waiting_tokens += len(source.ids)
-            if waiting_tokens >= window_tokens or len(window) >= WINDOW_DOCUMENTS:
-                yield from map(writer.summarize, writer.batches(window))
-                window, waiting_tokens = [], 0
-        yield from map(writer.summarize, writer.batches(window))
-    finally:
-        encoded.close()
-
-
-def _failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
+def failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
+    """The summary of a document that raised `error`, with the error on one line."""
     message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
     return Summary("", source_tokens, dropped_tokens, 0, "failed", message)
 
 
-def _prompt(model: Any) -> str:
-    """What a multi-task model such as T5 wants before a document."""
-    tasks = getattr(model.config, "task_specific_params", None) or {}
-    return (tasks.get("summarization") or {}).get("prefix", "").strip()
-
-
-class _SummaryWriter:
+class SummaryWriter:
     """What one stream of documents shares: the model, its generation settings, and how batches are made."""
 
     def __init__(self, model: Any, tokenizer: Any, settings: SummarySettings) -> None:
@@ -180,7 +82,7 @@ class _SummaryWriter:
         if isinstance(error, NonFiniteLogitsError) and self._model.dtype != torch.float32:
             summaries, error = self._try(copy.deepcopy(self._model).float(), sources)
         if error is not None:
-            summaries = [_failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
+            summaries = [failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
         seconds = (time.monotonic() - started) / len(batch)
         return [
             (position, replace(summary, seconds=seconds))
@@ -210,15 +112,15 @@ class _SummaryWriter:
         each = self._settings.num_candidates
         summaries = []
         for number, source in enumerate(sources):
+            casing = Casing(source.text) if lowercases(self._tokenizer) else None
             written = []
             for row in rows[number * each : (number + 1) * each].tolist():
                 ids = [token_id for token_id in row if token_id not in self._special][:cap]
                 if numbers is not None:
                     ids = numbers.without_unfinished(number, ids)
-                written.append((self._text(ids, source), len(ids)))
-            if source.text is not None and lowercases(self._tokenizer):
-                casing = Casing(source.text)
-                written = [(casing.restore(text), count) for text, count in written]
+                text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
+                text = self._numbers.restore(text, ids, source.text, source.ids)
+                written.append((text if casing is None else casing.restore(text), len(ids)))
             summaries.append(self._summary(source, written))
         return summaries
 
@@ -255,13 +157,6 @@ class _SummaryWriter:
         pad_id = pad_id if pad_id is not None else model.config.pad_token_id or 0
         inputs = prepare_inputs(model, pad_with_mask([source.ids for source in sources], pad_id))
         return {name: tensor.to(model.device) for name, tensor in inputs.items()}
-
-    def _text(self, ids: list[int], source: Source) -> str:
-        """The text of a summary's ids."""
-        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
-        if source.text is not None:
-            text = self._numbers.restore(text, ids, source.text, source.ids)
-        return text
 
     def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
         text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))

@@ -14,7 +14,7 @@ from summarizer.data.preparation import PreparedData, prepare
 from summarizer.evaluation.rouge import score_texts
 from summarizer.evaluation.signature import signature_of_texts
 from summarizer.generation.options import SummarySettings
-from summarizer.generation.writer import generate_summaries
+from summarizer.generation.summarizer import Summarizer
 from summarizer.models.published import prepare_inputs
 from summarizer.padding import IGNORED
 from summarizer.training.starting_model import check_lengths, load_tokenizer, make_model
@@ -68,7 +68,7 @@ class Summarization:
             tokens_per_batch=self.config.training.tokens_per_batch,
         )
         with accelerator.autocast():
-            summaries = generate_summaries(model, self.tokenizer, [pair.document for _, pair in mine], settings)
+            summaries = Summarizer(model, self.tokenizer).summarize([pair.document for _, pair in mine], settings)
         written = [
             (position, summary.text, f"{pair.id}: {summary.error}" if summary.status == "failed" else "")
             for (position, pair), summary in zip(mine, summaries, strict=True)

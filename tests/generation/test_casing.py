@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from summarizer.generation.casing import Casing
+from summarizer.generation.restoring import Casing
 
 DOCUMENT = """ABSTRACT OF THE ARTICLE
 Colorectal cancer (CRC) is common. Aspirin and metformin were given at Yokohama City University by Dr. Smith.

@@ -13,7 +13,7 @@ from summarizer.data.tokenizer import train_tokenizer
 from summarizer.errors import InputError
 from summarizer.generation.constraints import NoRepeatedWords, NumbersOfDocuments, Pieces
 from summarizer.generation.options import SummarySettings
-from summarizer.generation.writer import generate_summaries
+from summarizer.generation.summarizer import Summarizer
 from tests.corpus import TEXTS, sentence
 from tests.tiny import tiny_model
 
@@ -50,7 +50,7 @@ def units_with_digits(text):
 @pytest.mark.parametrize("settings", [{"num_beams": 1}, {"num_beams": 3, "num_candidates": 3}, {"do_sample": True}])
 def test_every_number_is_one_of_the_document(model, tokenizer, settings):
     settings = SummarySettings(**settings, min_summary_tokens=20, max_summary_tokens=40, numbers_from_document=True)
-    for document, summary in zip(DOCUMENTS, generate_summaries(model, tokenizer, DOCUMENTS, settings), strict=True):
+    for document, summary in zip(DOCUMENTS, Summarizer(model, tokenizer).summarize(DOCUMENTS, settings), strict=True):
         assert summary.status == "ok"
         for text in (summary.text, *summary.candidates):
             unknown = units_with_digits(text) - units_with_digits(document)
@@ -61,13 +61,13 @@ def test_a_model_may_have_ids_without_pieces(tokenizer):
     """As T5 has: 32,128 ids for 32,100 pieces."""
     model = tiny_model(vocab_size=len(tokenizer) + 28, max_source_positions=200)
     settings = SummarySettings(do_sample=True, max_summary_tokens=20, no_repeat_words=2, numbers_from_document=True)
-    for summary in generate_summaries(model, tokenizer, DOCUMENTS, settings):
+    for summary in Summarizer(model, tokenizer).summarize(DOCUMENTS, settings):
         assert summary.status == "ok", summary.error
 
 
 def test_models_say_what_numbers_they_like_without_it(model, tokenizer):
     settings = SummarySettings(num_beams=1, min_summary_tokens=20, max_summary_tokens=40, numbers_from_document=False)
-    texts = [summary.text for summary in generate_summaries(model, tokenizer, DOCUMENTS, settings)]
+    texts = [summary.text for summary in Summarizer(model, tokenizer).summarize(DOCUMENTS, settings)]
     assert any(
         units_with_digits(text) - units_with_digits(document) for document, text in zip(DOCUMENTS, texts, strict=True)
     )
@@ -198,7 +198,7 @@ def test_words_are_not_repeated_and_not_cut(tokenizer):
     for size in (3, 0):
         settings = SummarySettings(num_beams=2, no_repeat_words=size, min_summary_tokens=40, max_summary_tokens=60)
         repeated.append(0)
-        for summary in generate_summaries(model, tokenizer, DOCUMENTS, settings):
+        for summary in Summarizer(model, tokenizer).summarize(DOCUMENTS, settings):
             words = re.findall(r"[^\W_]+|[^\s\w]|_", summary.text)
             triples = list(zip(words, words[1:], words[2:], strict=False))
             repeated[-1] += len(triples) - len(set(triples))

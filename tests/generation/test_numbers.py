@@ -7,9 +7,9 @@ import torch
 
 from summarizer.data.source_tokens import encode_text
 from summarizer.data.tokenizer import number_ids, train_tokenizer
-from summarizer.generation.numbers import Numbers
 from summarizer.generation.options import SummarySettings
-from summarizer.generation.writer import generate_summaries
+from summarizer.generation.restoring import Numbers
+from summarizer.generation.summarizer import Summarizer
 from tests.corpus import TEXTS, sentence
 from tests.tiny import tiny_model
 
@@ -44,7 +44,7 @@ def model(tokenizer):
     ],
 )
 def test_every_number_is_the_documents_and_no_placeholder_is_left(model, tokenizer, settings):
-    numbered, without = generate_summaries(model, tokenizer, [NUMBERED, NUMBERLESS], settings)
+    numbered, without = Summarizer(model, tokenizer).summarize([NUMBERED, NUMBERLESS], settings)
     found = [
         number for text in (numbered.text, *numbered.candidates) for number in re.findall(r"\d+(?:[.,]\d+)*", text)
     ]
@@ -76,6 +76,6 @@ def test_each_number_is_where_the_copy_mechanism_points(model, tokenizer):
 def test_a_corpus_with_placeholders_keeps_them(model, tokenizer):
     settings = SummarySettings(num_beams=1, min_summary_tokens=20, max_summary_tokens=30)
     text = re.sub(r"\d+(?:[.,]\d+)*", "<dig>", NUMBERED).lower()
-    summary = generate_summaries(model, tokenizer, [text], settings)[0].text
+    summary = Summarizer(model, tokenizer).summarize([text], settings)[0].text
     assert "<dig>" in summary
     assert not re.search(r"\d", summary)

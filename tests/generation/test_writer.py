@@ -5,10 +5,11 @@ import pytest
 import torch
 
 from summarizer.errors import InputError
-from summarizer.generation import writer as generation
+from summarizer.generation import summarizer as streaming
+from summarizer.generation import writer
 from summarizer.generation.limits import source_limit
 from summarizer.generation.options import SummarySettings
-from summarizer.generation.writer import generate_in_batches, generate_summaries
+from summarizer.generation.summarizer import Summarizer
 
 
 @pytest.fixture(params=["bart", "t5"])
@@ -19,9 +20,9 @@ def model(request):
 @pytest.mark.parametrize("num_beams", [1, 4])
 def test_a_summary_in_float32_does_not_depend_on_the_batch(model, tokenizer, num_beams, documents):
     settings = SummarySettings(num_beams=num_beams)
-    together = generate_summaries(model, tokenizer, documents, settings)
-    apart = [generate_summaries(model, tokenizer, [text], settings)[0] for text in documents]
-    small = generate_summaries(model, tokenizer, documents, replace(settings, tokens_per_batch=1))
+    together = Summarizer(model, tokenizer).summarize(documents, settings)
+    apart = [Summarizer(model, tokenizer).summarize([text], settings)[0] for text in documents]
+    small = Summarizer(model, tokenizer).summarize(documents, replace(settings, tokens_per_batch=1))
     assert together == apart == small
     assert len({summary.text for summary in together}) > 3, "the tiny model should tell documents apart"
 
@@ -29,22 +30,14 @@ def test_a_summary_in_float32_does_not_depend_on_the_batch(model, tokenizer, num
 def test_sampling_depends_on_the_seed_and_the_document_alone(bart, tokenizer, documents):
     settings = SummarySettings(do_sample=True, num_beams=1, seed=5)
     before = torch.get_rng_state()
-    together = generate_summaries(bart, tokenizer, documents[:3], settings)
+    together = Summarizer(bart, tokenizer).summarize(documents[:3], settings)
     assert torch.equal(torch.get_rng_state(), before)
-    assert [generate_summaries(bart, tokenizer, [text], settings)[0] for text in documents[:3]] == together
-    assert generate_summaries(bart, tokenizer, documents[:3], replace(settings, seed=6)) != together
-
-
-def test_ids_with_or_without_special_tokens_are_summarized_like_their_text(bart, tokenizer, documents):
-    texts = generate_summaries(bart, tokenizer, documents[:2])
-    framed = [tokenizer(text).input_ids for text in documents[:2]]
-    assert framed[0][-1] == 3
-    assert generate_summaries(bart, tokenizer, framed) == texts
-    assert generate_summaries(bart, tokenizer, [ids[:-1] for ids in framed]) == texts
+    assert [Summarizer(bart, tokenizer).summarize([text], settings)[0] for text in documents[:3]] == together
+    assert Summarizer(bart, tokenizer).summarize(documents[:3], replace(settings, seed=6)) != together
 
 
 def test_order_comes_back_over_several_windows_that_stay_bounded(bart, tokenizer, monkeypatch, documents):
-    monkeypatch.setattr(generation, "WINDOW_DOCUMENTS", 3)
+    monkeypatch.setattr(streaming, "WINDOW_DOCUMENTS", 3)
     taken = []
 
     def stream():
@@ -53,22 +46,23 @@ def test_order_comes_back_over_several_windows_that_stay_bounded(bart, tokenizer
             yield text
 
     finished = []
-    for batch in generate_in_batches(bart, tokenizer, stream()):
+    for batch in Summarizer(bart, tokenizer).batches(stream()):
         finished += batch
         assert len(taken) - len(finished) <= 3
-    assert [s for _, s in sorted(finished, key=lambda pair: pair[0])] == generate_summaries(bart, tokenizer, documents)
+    in_order = [summary for _, summary in sorted(finished, key=lambda pair: pair[0])]
+    assert in_order == Summarizer(bart, tokenizer).summarize(documents)
 
 
 def test_no_text_is_never_summarized(bart, tokenizer, monkeypatch):
     monkeypatch.setattr(bart, "generate", None, raising=False)
-    for summary in generate_summaries(bart, tokenizer, ["", " \n\t ", []]):
+    for summary in Summarizer(bart, tokenizer).summarize(["", " \n\t "]):
         assert (summary.text, summary.status, summary.source_tokens) == ("", "empty", 0)
 
 
 def test_a_summary_is_never_longer_than_its_document(bart, tokenizer, text_of):
     for num_words in (1, 2, 5, 9):
         text = text_of(num_words)
-        (summary,) = generate_summaries(bart, tokenizer, [text], SummarySettings(min_summary_tokens=16))
+        (summary,) = Summarizer(bart, tokenizer).summarize([text], SummarySettings(min_summary_tokens=16))
         assert 0 < summary.summary_tokens <= summary.source_tokens == len(tokenizer(text).input_ids) - 1
 
 
@@ -78,13 +72,13 @@ def test_what_does_not_fit_is_counted_and_the_end_token_kept(bart, t5, tokenizer
     seen = []
     generate = bart.generate
     monkeypatch.setattr(bart, "generate", lambda **k: seen.append(k["input_ids"]) or generate(**k), raising=False)
-    (summary,) = generate_summaries(bart, tokenizer, [text])
+    (summary,) = Summarizer(bart, tokenizer).summarize([text])
     assert (summary.source_tokens, summary.dropped_tokens) == (127, length - 128)  # 128 positions, one for </s>
     assert seen[0].shape == (1, 128)
     assert seen[0][0, -1] == tokenizer.eos_token_id
-    (summary,) = generate_summaries(bart, tokenizer, [text], SummarySettings(max_source_tokens=20))
+    (summary,) = Summarizer(bart, tokenizer).summarize([text], SummarySettings(max_source_tokens=20))
     assert (summary.source_tokens, summary.dropped_tokens) == (19, length - 20)
-    (summary,) = generate_summaries(t5, tokenizer, [text])  # relative positions have no limit
+    (summary,) = Summarizer(t5, tokenizer).summarize([text])  # relative positions have no limit
     assert (summary.source_tokens, summary.dropped_tokens) == (length - 1, 0)
 
 
@@ -106,10 +100,10 @@ def test_the_models_own_settings_hold_unless_the_user_gives_others(bart, tokeniz
     monkeypatch.setattr(
         bart, "generate", lambda **k: seen.append(k["generation_config"]) or generate(**k), raising=False
     )
-    generate_summaries(bart, tokenizer, [documents[0]])
+    Summarizer(bart, tokenizer).summarize([documents[0]])
     assert (seen[0].num_beams, seen[0].max_new_tokens, seen[0].no_repeat_ngram_size) == (3, 16, 3)
     settings = SummarySettings(num_beams=2, max_summary_tokens=7, min_summary_tokens=4, length_penalty=0.5)
-    (summary,) = generate_summaries(bart, tokenizer, [documents[0]], settings)
+    (summary,) = Summarizer(bart, tokenizer).summarize([documents[0]], settings)
     assert (seen[1].num_beams, seen[1].max_new_tokens, seen[1].min_new_tokens) == (2, 7, 4)
     assert seen[1].length_penalty == 0.5
     assert 1 <= summary.summary_tokens <= 7
@@ -117,28 +111,28 @@ def test_the_models_own_settings_hold_unless_the_user_gives_others(bart, tokeniz
 
 
 def test_a_model_that_asks_for_more_than_the_ids_writes_the_same(bart, tokenizer, monkeypatch, documents):
-    expected = generate_summaries(bart, tokenizer, documents[:2])
+    expected = Summarizer(bart, tokenizer).summarize(documents[:2])
     for name in ("return_dict_in_generate", "output_scores"):
         monkeypatch.setattr(bart.generation_config, name, True)
-    assert generate_summaries(bart, tokenizer, documents[:2]) == expected
+    assert Summarizer(bart, tokenizer).summarize(documents[:2]) == expected
 
 
 def test_a_model_with_max_length_or_no_limit_at_all_gets_one(t5, tokenizer, documents):
     model = copy.deepcopy(t5)
     model.generation_config.max_new_tokens = None
     model.generation_config.max_length = 6
-    (summary,) = generate_summaries(model, tokenizer, [documents[0]])
+    (summary,) = Summarizer(model, tokenizer).summarize([documents[0]])
     assert summary.summary_tokens <= 5
     model.generation_config.max_length = None
-    assert generation._generation_config(model, SummarySettings()).max_new_tokens == 512
+    assert writer._generation_config(model, SummarySettings()).max_new_tokens == 512
 
 
 def test_the_model_comes_back_in_its_mode_and_without_gradients(bart, tokenizer, documents):
     bart.train()
-    first = generate_summaries(bart, tokenizer, documents[:2])
+    first = Summarizer(bart, tokenizer).summarize(documents[:2])
     assert bart.training
     bart.eval()
-    assert generate_summaries(bart, tokenizer, documents[:2]) == first
+    assert Summarizer(bart, tokenizer).summarize(documents[:2]) == first
     assert all(parameter.grad is None for parameter in bart.parameters())
 
 
@@ -168,24 +162,24 @@ def _poisoned(model, dtype, poison):
 @pytest.mark.parametrize("num_beams", [1, 3])
 def test_non_finite_scores_fail_that_document_alone(bart, tokenizer, num_beams):
     model = _poisoned(bart, torch.float32, lambda dtype: True)
-    documents = [[10, 11, 12, 13], [10, 5, 12, 13], [9, 8, 7, 6]]
+    documents = [tokenizer.decode(ids) for ids in ([10, 11, 12, 13], [10, 5, 12, 13], [9, 8, 7, 6])]
     settings = SummarySettings(num_beams=num_beams)
-    summaries = generate_summaries(model, tokenizer, documents, settings)
+    summaries = Summarizer(model, tokenizer).summarize(documents, settings)
     assert [summary.status for summary in summaries] == ["ok", "failed", "ok"]
     assert "not finite" in (summaries[1].error or "")
     assert summaries[1].text == ""
-    assert summaries[::2] == generate_summaries(bart, tokenizer, documents[::2], settings)
+    assert summaries[::2] == Summarizer(bart, tokenizer).summarize(documents[::2], settings)
 
 
 def test_non_finite_scores_in_half_precision_are_tried_again_in_float32(bart, tokenizer):
     model = _poisoned(bart, torch.bfloat16, lambda dtype: dtype == torch.bfloat16)
-    (summary,) = generate_summaries(model, tokenizer, [[10, 5, 12, 13]])
+    (summary,) = Summarizer(model, tokenizer).summarize([tokenizer.decode([10, 5, 12, 13])])
     assert summary.status == "ok"
     assert model.dtype == torch.bfloat16
 
 
 def test_a_batch_without_memory_is_tried_one_by_one(bart, tokenizer, monkeypatch, documents, text_of):
-    expected = generate_summaries(bart, tokenizer, documents)
+    expected = Summarizer(bart, tokenizer).summarize(documents)
     generate = bart.generate
 
     def small_machine(**kwargs):
@@ -194,7 +188,7 @@ def test_a_batch_without_memory_is_tried_one_by_one(bart, tokenizer, monkeypatch
         return generate(**kwargs)
 
     monkeypatch.setattr(bart, "generate", small_machine, raising=False)
-    summaries = generate_summaries(bart, tokenizer, [*documents, text_of(200)])
+    summaries = Summarizer(bart, tokenizer).summarize([*documents, text_of(200)])
     assert summaries[:-1] == expected
     assert summaries[-1].status == "failed"
     assert "out of memory" in (summaries[-1].error or "")
@@ -202,7 +196,7 @@ def test_a_batch_without_memory_is_tried_one_by_one(bart, tokenizer, monkeypatch
 
 def test_an_empty_summary_of_a_text_is_a_failure(bart, tokenizer, monkeypatch, documents):
     monkeypatch.setattr(bart, "generate", lambda **k: torch.tensor([[3, 3, 0]]), raising=False)
-    (summary,) = generate_summaries(bart, tokenizer, [documents[0]])
+    (summary,) = Summarizer(bart, tokenizer).summarize([documents[0]])
     assert summary.status == "failed"
     assert "empty" in (summary.error or "")
 
@@ -225,23 +219,23 @@ def test_impossible_settings_are_named(options):
 
 def test_sampling_options_without_sampling_are_refused(bart, tokenizer, documents):
     with pytest.raises(InputError, match="do_sample"):
-        generate_summaries(bart, tokenizer, documents, SummarySettings(temperature=0.5))
+        Summarizer(bart, tokenizer).summarize(documents, SummarySettings(temperature=0.5))
     with pytest.raises(InputError, match="max_source_tokens=1"):
-        generate_summaries(bart, tokenizer, documents, SummarySettings(max_source_tokens=1))
+        Summarizer(bart, tokenizer).summarize(documents, SummarySettings(max_source_tokens=1))
 
 
 def test_candidates_are_the_best_beams_and_the_first_is_the_summary(bart, tokenizer, documents):
     settings = SummarySettings(num_beams=3)
-    alone = generate_summaries(bart, tokenizer, documents, settings)
-    several = generate_summaries(bart, tokenizer, documents, replace(settings, num_candidates=3))
+    alone = Summarizer(bart, tokenizer).summarize(documents, settings)
+    several = Summarizer(bart, tokenizer).summarize(documents, replace(settings, num_candidates=3))
     assert [replace(summary, candidates=()) for summary in several] == alone
     assert all(not summary.candidates for summary in alone)
     assert all(summary.candidates[0] == summary.text for summary in several)
     assert max(len(summary.candidates) for summary in several) == 3
     with pytest.raises(InputError, match="num_candidates=3 needs num_beams=3"):
-        generate_summaries(bart, tokenizer, documents, SummarySettings(num_beams=2, num_candidates=3))
+        Summarizer(bart, tokenizer).summarize(documents, SummarySettings(num_beams=2, num_candidates=3))
     drawn = SummarySettings(num_beams=1, do_sample=True, num_candidates=4)
-    assert len(set(generate_summaries(bart, tokenizer, documents[:1], drawn)[0].candidates)) > 1
+    assert len(set(Summarizer(bart, tokenizer).summarize(documents[:1], drawn)[0].candidates)) > 1
 
 
 def test_lengths_are_limits_unless_exact_ones_are_named(bart, tokenizer, text_of):
@@ -251,5 +245,5 @@ def test_lengths_are_limits_unless_exact_ones_are_named(bart, tokenizer, text_of
     assert SummarySettings(max_summary_tokens=20).token_limits == (None, 20)
     with pytest.raises(InputError, match="unknown length 'huge'"):
         SummarySettings(length="huge")  # type: ignore[arg-type]  # the mistake
-    (summary,) = generate_summaries(bart, tokenizer, [text_of(100)], SummarySettings(length="short", num_beams=1))
+    (summary,) = Summarizer(bart, tokenizer).summarize([text_of(100)], SummarySettings(length="short", num_beams=1))
     assert 16 <= summary.summary_tokens <= 64
