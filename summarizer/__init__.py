@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from summarizer.generation.summarizer import Summarizer
     from summarizer.models import (
         FastformerSummarizerForConditionalGeneration,
+        FastformerSummarizerForSentenceSelection,
         FastformerSummarizerForSequenceClassification,
         FastformerSummarizerModel,
         SummarizerConfig,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "FastformerSummarizerForConditionalGeneration",
+    "FastformerSummarizerForSentenceSelection",
     "FastformerSummarizerForSequenceClassification",
     "FastformerSummarizerModel",
     "Summarizer",

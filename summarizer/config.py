@@ -168,9 +168,9 @@ class TrainingConfig:
 
     validate_every: int = setting(500, "Steps between validations.", at_least=1, heading="Validation")
     rouge_examples: int = setting(32, "Number of validation documents to summarize for ROUGE. 0: no ROUGE.", at_least=0)
-    best_metric: Literal["loss", "rouge1", "rouge2", "rougeL", "rougeLsum", "accuracy", "macro_f1"] = setting(
-        "loss", "Validation metric that selects the model in `best/`."
-    )
+    best_metric: Literal[
+        "loss", "rouge1", "rouge2", "rougeL", "rougeLsum", "accuracy", "macro_f1", "average_precision"
+    ] = setting("loss", "Validation metric that selects the model in `best/`.")
     average_best: int | None = setting(
         None,
         "Average the weights of the N best validations at the end of the run. The averaged model is saved if it is "
@@ -207,7 +207,9 @@ DEFAULT_GENERATION = GenerationOptions(
 class RunConfig:
     """What is trained, on which data, and where the results go."""
 
-    task: Literal["summarization", "classification"] = setting("summarization", "What the model learns.")
+    task: Literal["summarization", "classification", "selection"] = setting(
+        "summarization", "What the model learns. `selection` scores the sentences of a document."
+    )
     name: str = setting("run", "Name of the run. Defaults to the name of the YAML file.")
     output_dir: str = setting("runs", "The run folder is `output_dir/name`.")
     seed: int = setting(1, "Random seed of weights, data order and dropout.", at_least=0)
@@ -238,8 +240,9 @@ class RunConfig:
             raise InputError(
                 "training.best_metric, training.early_stopping_patience and training.average_best need data.validation"
             )
-        of_classes = training.best_metric in ("accuracy", "macro_f1")
-        if training.best_metric != "loss" and of_classes != (self.task == "classification"):
+        measured_with = {"accuracy": "classification", "macro_f1": "classification", "average_precision": "selection"}
+        task = measured_with.get(training.best_metric, "summarization")  # the others are ROUGE
+        if training.best_metric != "loss" and task != self.task:
             raise InputError(f"training.best_metric={training.best_metric} is not measured with task={self.task}")
 
 

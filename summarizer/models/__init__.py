@@ -11,6 +11,7 @@ from transformers import (
 
 from summarizer.models.classification import FastformerSummarizerForSequenceClassification
 from summarizer.models.configuration import SummarizerConfig
+from summarizer.models.selector import FastformerSummarizerForSentenceSelection
 from summarizer.models.seq2seq import (
     FastformerSummarizerForConditionalGeneration,
     FastformerSummarizerModel,
@@ -24,6 +25,7 @@ AutoTokenizer.register(SummarizerConfig, fast_tokenizer_class=PreTrainedTokenize
 
 __all__ = [
     "FastformerSummarizerForConditionalGeneration",
+    "FastformerSummarizerForSentenceSelection",
     "FastformerSummarizerForSequenceClassification",
     "FastformerSummarizerModel",
     "SummarizerConfig",

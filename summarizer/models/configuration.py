@@ -58,6 +58,22 @@ class SummarizerConfig(PreTrainedConfig):
     )
     scale_embedding: bool = setting(True, "Scale token embeddings by √d_model.")
     copy_mechanism: bool = setting(False, "The decoder can copy tokens of the document.")
+    sentence_layers: int = setting(2, "Number of layers over the sentences of a document, in a sentence selector.")
+    sentence_mixer: str = setting("none", "Mixing of the layers over sentences: the name of a mixer.")
+    sentence_mixer_options: dict[str, Any] | None = setting(None, "Options of that mixer.")
+    sentence_kernel_size: int = setting(
+        3, "Kernel size of the convolution over neighbouring sentences, an odd number. 0: no convolution."
+    )
+    sentence_ffn_dim: int = setting(512, "Width of these layers' feed-forward blocks. 0: no feed-forward blocks.")
+    document_product: bool = setting(
+        True, "A sentence's score reads the normalized product of its vector and the document's."
+    )
+    document_cosines: bool = setting(
+        True, "A sentence's score reads the cosines of its vector to those of the document and of the first sentence."
+    )
+    token_weights_start: Literal["idf", "zero"] = setting(
+        "idf", "Where the learned log weights of tokens in these vectors start: log idf of the training data, or zero."
+    )
     layer_norm_eps: float = setting(1e-5, "Epsilon of LayerNorm.")
     sentence_per_line: bool = True  # data.sentence_per_line of the run that trained it
 
@@ -68,11 +84,12 @@ class SummarizerConfig(PreTrainedConfig):
     bos_token_id: int | None = 2
     eos_token_id: int | list[int] | None = 3
     decoder_start_token_id: int | None = 2
+    line_break_token_id: int | None = None  # separates sentences, where they are selected
 
     def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
         self._check_sizes()
-        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
+        for name in (field.name for field in fields(self) if field.name.endswith("_token_id")):
             for token_id in _as_list(getattr(self, name)):
                 if not 0 <= token_id < self.vocab_size:
                     raise ValueError(f"{name}={token_id} is not in the vocabulary of {self.vocab_size}")
@@ -83,6 +100,7 @@ class SummarizerConfig(PreTrainedConfig):
         sizes = ("vocab_size", "d_model", "max_source_positions", "decoder_ffn_dim")
         sizes += ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads")
         least = {**dict.fromkeys(sizes, 1), "encoder_ffn_dim": 0, "neighbor_kernel_size": 0}
+        least |= {"sentence_layers": 0, "sentence_ffn_dim": 0, "sentence_kernel_size": 0}
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least {value}")
@@ -93,8 +111,9 @@ class SummarizerConfig(PreTrainedConfig):
                 raise ValueError(f"d_model={self.d_model} is not a multiple of {heads}={getattr(self, heads)}")
         if self.d_model % 2:
             raise ValueError(f"d_model={self.d_model} must be even")
-        if self.neighbor_kernel_size and self.neighbor_kernel_size % 2 == 0:
-            raise ValueError(f"neighbor_kernel_size={self.neighbor_kernel_size} must be odd, or 0 for none")
+        for name in ("neighbor_kernel_size", "sentence_kernel_size"):
+            if (size := getattr(self, name)) and size % 2 == 0:
+                raise ValueError(f"{name}={size} must be odd, or 0 for none")
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "SummarizerConfig":

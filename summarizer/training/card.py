@@ -20,8 +20,7 @@ tags: [{tags}]
 A long-document {kind} trained with fastformer-summarizer {version}.
 
 ```python
-import summarizer  # registers the model with transformers' Auto classes
-from transformers import {auto_class}, AutoTokenizer
+{imports}
 
 path = "PATH"  # this folder, or its hub id
 model = {auto_class}.from_pretrained(path)
@@ -41,6 +40,10 @@ tokenizer = AutoTokenizer.from_pretrained(path)
 {config}```
 """
 
+_OF_AUTO_CLASS = """import summarizer  # registers the model with transformers' Auto classes
+from transformers import {auto_class}, AutoTokenizer"""
+_OF_OURS = """from summarizer import {auto_class}
+from transformers import AutoTokenizer"""
 
 OF_TASK = {
     "summarization": {
@@ -58,15 +61,25 @@ OF_TASK = {
         "auto_class": "AutoModelForSequenceClassification",
         "warning": "It assigns every document to one of the classes it was trained on.",
     },
+    "selection": {
+        "pipeline": "summarization",
+        "tags": "summarization, extractive-summarization, long-documents, fastformer",
+        "kind": "sentence selector",
+        "auto_class": "FastformerSummarizerForSentenceSelection",
+        "warning": "It scores the sentences of a document, one sentence a line. It writes no text of its own.",
+    },
 }
 
 
 def make_card(config: RunConfig, step: int, sizes: dict[str, int], metrics: dict[str, float], signature: str) -> str:
     """The card in Markdown. `sizes` has parameters, documents, validation_documents; `signature` may be empty."""
     limit = config.data.max_source_tokens
+    of_task = OF_TASK[config.task]
+    imports = _OF_OURS if config.task == "selection" else _OF_AUTO_CLASS
     num_scored = min(config.training.rouge_examples, sizes["validation_documents"])
     return TEMPLATE.format(
-        **OF_TASK[config.task],
+        **of_task,
+        imports=imports.format(**of_task),
         name=config.name,
         version=__version__,
         step=step,

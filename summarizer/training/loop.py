@@ -17,9 +17,14 @@ from summarizer.training.launch import checkpoints_to_resume, locked, make_accel
 from summarizer.training.rehearsals import REHEARSALS
 from summarizer.training.run import Run
 from summarizer.training.run_log import RunLog, StepWindow, peak_memory
+from summarizer.training.sentence_selection import SentenceSelection
 from summarizer.training.summarization import Summarization
 
-TASKS: dict[str, Any] = {"summarization": Summarization, "classification": Classification}
+TASKS: dict[str, Any] = {
+    "summarization": Summarization,
+    "classification": Classification,
+    "selection": SentenceSelection,
+}
 
 
 def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = None) -> Path:

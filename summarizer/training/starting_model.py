@@ -11,7 +11,7 @@ from summarizer.errors import InputError
 from summarizer.generation.limits import source_limit
 from summarizer.generation.options import SummarySettings
 from summarizer.generation_options import GenerationOptions
-from summarizer.models import SummarizerConfig
+from summarizer.models import FastformerSummarizerForSentenceSelection, SummarizerConfig
 from summarizer.models.loading import ModelFiles
 
 # Options that change the computation but not the shape of any weight.
@@ -23,11 +23,10 @@ _OF_TRUNK = (
 NAMES_WHEN_LOADED = "_weight_conversions"  # private name of transformers; a test fails when it is gone
 
 # How our model with the other head names the encoder's weights; of tied embeddings, the first name is saved.
+_OF_ENCODER = {r"^model\.shared\.": "encoder.embed_tokens.", r"^model\.encoder\.": "encoder."}
 OTHER_HEADS: dict[Any, dict[str, str]] = {
-    AutoModelForSequenceClassification: {
-        r"^model\.shared\.": "encoder.embed_tokens.",
-        r"^model\.encoder\.": "encoder.",
-    },
+    AutoModelForSequenceClassification: _OF_ENCODER,
+    FastformerSummarizerForSentenceSelection: _OF_ENCODER,
     AutoModelForSeq2SeqLM: {r"^encoder\.embed_tokens\.": "model.shared.", r"^encoder\.": "model.encoder."},
 }
 
