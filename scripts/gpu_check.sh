@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the model on a GPU against the CPU, measures encoders and generation there, and trains shortly in bfloat16, all
-# within six minutes. Writes OUTPUT_FOLDER/gpu_check.json, which names the card. Without a GPU: tiny, on the CPU.
+# Compares the model on a GPU with the model on the CPU, measures encoders and generation, and trains briefly in bfloat16.
+# Takes up to six minutes. Writes OUTPUT_FOLDER/gpu_check.json, which names the GPU. Without a GPU, runs a tiny version.
 # Usage: bash scripts/gpu_check.sh OUTPUT_FOLDER
 set -euo pipefail
 output=$1
@@ -12,7 +12,7 @@ sizes=() beams="1,4" lengths="4096,16384" steps=100
 training=(model.d_model=512 model.encoder_layers=4 model.decoder_layers=4 model.encoder_attention_heads=8
   model.decoder_attention_heads=8 model.encoder_ffn_dim=2048 model.decoder_ffn_dim=2048)
 if [ "$device" = cpu ]; then
-  echo "no GPU: everything runs tiny on the CPU, and its speeds mean nothing"
+  echo "no GPU: running a tiny version on the CPU; ignore its speeds"
   sizes=(--d-model 32 --layers 1 --heads 2 --ffn-dim 32 --no-memory) beams=2 lengths=64 steps=2 training=()
 fi
 python "$here/proofs/compare_devices.py" "$device" "$output/correctness.json"

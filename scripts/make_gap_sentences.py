@@ -125,7 +125,7 @@ def main(
             splits[pairs % VALIDATION_EVERY == 0].write(json.dumps(row, ensure_ascii=False) + "\n")
             pairs += 1
         if pairs < 2:
-            raise InputError(f"two documents with {MIN_SENTENCES} sentences are needed, one of them for validation")
+            raise InputError(f"at least two documents with {MIN_SENTENCES} sentences are needed: one is for validation")
     print(f"{pairs:,} pairs, {-(-pairs // VALIDATION_EVERY):,} of them for validation; {left_out:,} documents left out")
 
 

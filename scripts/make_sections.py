@@ -51,7 +51,7 @@ def main(
                     rows += 1
             if not rows:
                 raise InputError(f"{corpus}: no {split} article has a section under {', '.join(HEADINGS)}")
-        print(f"{split}: {rows:,} sections of {limit:,} articles at most")
+        print(f"{split}: {rows:,} sections from at most {limit:,} articles")
 
 
 if __name__ == "__main__":

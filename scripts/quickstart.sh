@@ -16,9 +16,9 @@ print(f"\nThe first summary, of {record['id']} ({record['source_tokens']:,} toke
 PYTHON
 cat <<TEXT
 
-The summaries lie in $output/summaries.jsonl, the scores in $output/scores.json.
-The model is small and was trained for four hours on one or two CPU cores: summarizer/assets/default/README.md says what to
-expect of it. Try next, after '. .venv/bin/activate':
+The summaries are in $output/summaries.jsonl, the scores in $output/scores.json.
+The model is small and was trained for four hours on one or two CPU cores. Its mistakes are listed in
+summarizer/assets/default/README.md. Try next, after '. .venv/bin/activate':
   summarizer summarize YOUR_FOLDER -o summaries.jsonl        text, Markdown, HTML, PDF, Word, EPUB, JATS XML, JSONL, CSV, Parquet
   summarizer summarize paper.pdf                             one document, to the terminal
   accelerate launch scripts/train.py configs/debug.yaml      train a tiny model on the samples, in seconds

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Passes lint, types, the import contract and the tests, in the project's own virtual environment.
+# For contributors: runs the linter, the type checker, the import checker and the tests in .venv. Takes about ten minutes.
 # Arguments go to pytest: bash scripts/test.sh tests/models -k copying
 set -euo pipefail
 . "$(dirname "$0")/environment.sh" dev
@@ -13,5 +13,5 @@ if ! command -v chromium > /dev/null && [ "$(id -u)" = 0 ] && command -v apt-get
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium > /dev/null ||
     echo "Chromium could not be installed"
 fi
-# One thread a worker: two workers with two threads each are slower on two cores.
+# One thread per worker: on two cores, two workers with two threads each are slower.
 OMP_NUM_THREADS=1 pytest -n "${PYTEST_WORKERS:-2}" --dist worksteal "$@"

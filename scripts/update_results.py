@@ -18,7 +18,7 @@ TABLES = {
         f"default_{corpus}": partial(rouge_table, ROOT / f"results/default/{corpus}.json", "default model")
         for corpus in ("pubmed", "pmc_oa_cased", "cnn_dailymail")
     },
-    "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "eight articles learned by heart"),
+    "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "model overfitted to eight articles"),
     "evaluation": lambda: evaluation_table(ROOT / "results/evaluation"),
     "convolution": lambda: loss_table(
         ROOT / "results/convolution",
@@ -60,10 +60,10 @@ TABLES = {
         {
             "copying_product": "convolution, copying; product",
             "copying_add": "convolution, copying; adding",
-            "plain_fastformer": "neither; product",
-            "plain_add": "neither; adding",
-            "plain_full": "neither; full attention",
-            "plain_no_mixing": "neither; no mixing: the control",
+            "plain_fastformer": "no convolution, no copying; product",
+            "plain_add": "no convolution, no copying; adding",
+            "plain_full": "no convolution, no copying; full attention",
+            "plain_no_mixing": "no convolution, no copying; no mixing (the control)",
         },
         digits=3,
     ),
@@ -75,7 +75,7 @@ TABLES = {
             "learning_rate_3e-3": "a learning rate of 3e-3 in place of 1.5e-3",
             "no_positions": "without positions",
             "gap": "gap sentences in place of abstracts",
-            "gap_then_pubmed": "200 steps with abstracts after these 400",
+            "gap_then_pubmed": "gap sentences, then 200 steps with abstracts",
             "news_one_decoder_layer": "one decoder layer, news",
             "news": "news (CNN/DailyMail)",
             "no_convolution": "without the convolution",
@@ -83,7 +83,7 @@ TABLES = {
             "neither": "without both, as in the paper",
             "gap_neither": "without both, gap sentences",
             "neither_900_steps": "without both, 900 steps",
-            "neither_200_steps_from_trunk": "without both, 200 steps after 900 without mixing",
+            "neither_200_steps_from_trunk": "without both, 900 steps without mixing, then 200 steps with it",
             "default_390_steps": "default model after 390 steps",
             "default_700_steps": "default model, 700 steps",
             "default_1490_steps": "default model, 1,490 steps",

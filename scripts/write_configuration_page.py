@@ -41,7 +41,7 @@ def _section(name: str, defaults: Any) -> str:
         if heading := each.metadata["heading"]:
             lines += [*([""] if position else []), f"### {heading}", ""]
         if heading or not position:
-            lines += ["| key | type | default | |", "|---|---|---|---|"]
+            lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
         lines.append(_row(f"{name}." if name else "", each, getattr(defaults, each.name)))
     return "\n".join([*lines, ""])
 

@@ -23,7 +23,7 @@ class DataConfig:
 
     train: list[str] = setting([], "Training data: files, globs, folders, or one hub id.")
     validation: list[str] = setting([], "Validation data: files, globs, folders, or one hub id.")
-    test: list[str] = setting([], "Test data: files, globs, folders, or one hub id. Training never reads them.")
+    test: list[str] = setting([], "Test data: files, globs, folders, or one hub id. Not used for training.")
     hub_name: str | None = setting(None, 'Configuration name of a hub data set, such as "3.0.0".')
     document_column: str | None = setting(
         None,
@@ -308,7 +308,7 @@ def _with_bases(path: Path) -> list[Path]:
     while base := _load_yaml(chain[0]).get("base"):
         parent = (chain[0].parent / str(base)).resolve()
         if parent in [file.resolve() for file in chain]:
-            raise InputError(f"{chain[0]}: 'base' leads back to {parent}")
+            raise InputError(f"{chain[0]}: 'base' forms a cycle through {parent}")
         chain.insert(0, parent)
     return chain
 

@@ -6,8 +6,8 @@ class InputError(ValueError):
 
 
 class UsageError(InputError):
-    """The call itself cannot be served; the exit status is 2, not 1."""
+    """The command cannot start; the exit status is 2, not 1."""
 
 
 class StoppedError(Exception):
-    """The work was stopped from outside and what is done is kept; the message says how to go on."""
+    """The work was interrupted. Finished work is kept; the message says how to continue."""

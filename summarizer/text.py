@@ -34,7 +34,7 @@ def decode_text(content: bytes, declared_encoding: str | None = None) -> str:
             return content.decode(encoding)
         except UnicodeDecodeError as error:
             name = encoding.removesuffix("-sig").upper()
-            raise InputError(f"starts as {name} but is not ({error.reason})") from error
+            raise InputError(f"has a byte-order mark of {name} but is not {name} ({error.reason})") from error
     try:
         refuse_zeros(content)
     except ValueError as error:
@@ -80,7 +80,7 @@ def escaped_encoding(content: bytes) -> str | None:
 def refuse_zeros(content: bytes) -> None:
     """Raise ValueError where zero bytes are too many for text without a mark; a stray one is only dropped."""
     if content.count(0) > len(content) / 20:
-        raise ValueError("zero bytes, as in no text; if it is UTF-16 without its mark, save it as UTF-8")
+        raise ValueError("zero bytes, so not text; if it is UTF-16 without a byte-order mark, save it as UTF-8")
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")  # never in text, common in other files

@@ -135,7 +135,7 @@ def test_a_base_is_found_from_the_file_that_names_it(write, tmp_path, monkeypatc
 def test_bases_that_lead_in_a_circle_are_an_error(write, texts):
     for name, base in zip(["a.yaml", "b.yaml"], texts, strict=False):
         write(f"base: {base}", name)
-    with pytest.raises(InputError, match=r"'base' leads back to .*a\.yaml"):
+    with pytest.raises(InputError, match=r"'base' forms a cycle through .*a\.yaml"):
         load_config(write("base: a.yaml"))
 
 

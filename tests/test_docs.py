@@ -117,6 +117,11 @@ def test_the_python_of_the_readme_runs(number, monkeypatch, capsys):
     assert capsys.readouterr().out.strip()
 
 
+def test_the_readme_installs_the_tested_version_of_torch():
+    (version,) = re.findall(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f"pip install torch=={version} --index-url" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_pages_name_files_that_exist():
     for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):

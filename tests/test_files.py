@@ -242,7 +242,7 @@ def test_a_broken_row_does_not_change_how_the_others_are_read(tmp_path):
 
 def test_rows_that_are_no_text_are_told_so(tmp_path):
     (tmp_path / "a.csv").write_bytes("text\nGrüße\n".encode("utf-16-le"))
-    with pytest.raises(InputError, match=r"a.csv: cannot be read: zero bytes.*UTF-16 without its mark"):
+    with pytest.raises(InputError, match=r"a.csv: cannot be read: zero bytes.*UTF-16 without a byte-order mark"):
         list(read_rows(tmp_path / "a.csv"))
 
 

@@ -84,5 +84,5 @@ def test_documents_without_sentences_leave_no_files(tmp_path):
     (tmp_path / "one.txt").write_text("Too short.", encoding="utf-8")
     done = run(tmp_path, "-o", tmp_path / "pairs")
     assert done.returncode == 1
-    assert "make_gap_sentences: two documents with 4 sentences are needed" in done.stderr
+    assert "make_gap_sentences: at least two documents with 4 sentences are needed" in done.stderr
     assert not any((tmp_path / "pairs").iterdir())

@@ -1,9 +1,9 @@
-"""Kill `summarizer summarize` again and again at seeded random moments, go on each time, and compare the outcome.
+"""Kill `summarizer summarize` many times at random moments, resume it each time, and check the output.
 
-Small documents are summarized into a .jsonl file and into a folder in turn. Each run is killed with SIGKILL while it
-starts, while it writes, or while it gives the output its name; the same command then goes on. Proved is that what was
-on disk at a kill is never lost nor summarized again, and that in the end file and folder are those of no kill at all.
-Prints a JSON summary as its last line; the exit status is 0 if all holds. Needs a system with fork.
+Small documents are summarized into a .jsonl file and into a folder, in turns. Each run is killed with SIGKILL while it
+starts, while it writes records, or while it renames the output. Then the same command resumes it. The script checks
+that no record on disk is lost or summarized again. It also checks that the final output equals that of a run without
+kills. The last line of the output is a JSON summary. The exit status is 0 if all checks passed. Needs fork.
 """
 
 import contextlib

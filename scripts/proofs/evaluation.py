@@ -1,8 +1,8 @@
-"""Show that the evaluation is right and lean; each part writes a file of its own into results/evaluation/.
+"""Check the evaluation. Each command writes one file to results/evaluation/.
 
-agreement CORPORA   2,000 real pairs score as with plain rouge-score, to the last digit, and how much faster
-coverage            how often 95 % intervals hold the true mean, and how often tests find a difference where none is
-memory              the peak memory of evaluating 1,000 to 50,000 pairs
+agreement CORPORA   compares scores and speed with those of rouge-score on 2,000 pairs
+coverage            measures how often 95 % intervals contain the true mean, and the false positives of the tests
+memory              measures the peak memory of evaluating 1,000 to 50,000 pairs
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Write a folder of good, odd and broken files, and beside it what summarizing each must come to.
+"""Write a folder of valid, unusual and broken files, and the expected result for each file.
 
-FOLDER/documents holds the files; FOLDER/expected.json says under which options they are read, the status of each
-document (and a part of the error of those that fail), and what must be passed over. Everything is small: a bomb is one
-only under these options. Needs the extra `documents`, and a system with links, pipes and sockets.
+FOLDER/documents holds the files. FOLDER/expected.json holds the options for reading them, the expected status of each
+document, a part of each expected error, and the files that must be skipped. All files are small: the decompression
+bombs exceed the limit only with these options. Needs the extra `documents`, and a system with links, pipes and sockets.
 """
 
 import gzip

@@ -1,7 +1,7 @@
 """Documents per second and peak memory of `summarizer summarize` for few and for many short documents.
 
-Each count runs in a process of its own, with a tiny model: what is measured is reading, encoding, batching and writing,
-and that memory does not grow with the number of documents. Prints a JSON summary. Needs a system with fork.
+Each number of documents runs in a separate process with a tiny model. So the time is mostly that of reading, encoding,
+batching and writing. Peak memory should not grow with the number of documents. Prints a JSON summary. Needs fork.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The tiny run that the proofs of training share."""
+"""A tiny training run for training_resume.py and training_scaling.py."""
 
 import json
 import random
@@ -25,7 +25,7 @@ SPEEDS = ("source_tokens_per_second", "documents_per_second", "peak_memory_mb")
 
 
 def write_tiny_run(folder: Path, **training: Any) -> None:
-    """run.yaml, 25 pairs to train on and 7 to validate, and a tokenizer learned from them."""
+    """run.yaml, 25 pairs to train on and 7 to validate, and a tokenizer trained on them."""
     import yaml
 
     from summarizer.data.tokenizer import train_tokenizer

@@ -1,9 +1,9 @@
-"""Prove that killed runs lose nothing: python scripts/proofs/training_resume.py --kills 25 [-o result.json].
+"""Check that killed runs lose nothing: python scripts/proofs/training_resume.py --kills 25 [-o result.json].
 
-A tiny run (dropout, accumulation, averaged weights, several epochs) is killed with SIGKILL at seeded random moments,
-also while it writes a checkpoint, and resumed each time until it ends. It must then equal the run never interrupted,
-bit for bit: the documents of every step, also of those done again, the logged losses, rates and gradient norms, and all
-weights.
+A tiny run (dropout, accumulation, averaged weights, several epochs) is killed with SIGKILL at random moments, including
+moments when it writes a checkpoint. It is resumed each time until it ends. The result must equal that of an
+uninterrupted run, bit for bit: the documents of every step (repeated steps included), the logged losses, learning rates
+and gradient norms, and all weights.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Prove that processes change nothing: python scripts/proofs/training_scaling.py [-o result.json].
+"""Check that steps do not depend on the number of processes: training_scaling.py [-o result.json].
 
-A step of four micro-batches is taken by one process, by two and by four (gloo). Losses, learning rates and gradients of
-each step must be the same, also where micro-batches or documents do not go round, with one set of parameters for all
-encoder layers, tied embeddings and gradient checkpointing, and where a run goes on with another number of processes.
+Steps of four micro-batches are taken by one, two and four processes (gloo). The losses, learning rates and gradients of
+each step must be equal. This includes numbers of micro-batches or documents that the processes cannot divide evenly,
+shared encoder layers, tied embeddings, gradient checkpointing, and resuming with another number of processes.
 """
 
 import json

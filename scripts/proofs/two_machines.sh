@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Prove that two machines train as one: sudo bash scripts/proofs/two_machines.sh [result.json]
+# Check that two machines train like one: sudo bash scripts/proofs/two_machines.sh [result.json]
 #
-# The machines are two network namespaces with nothing but a virtual cable (veth) between them. configs/debug.yaml is
-# trained by a process on each, and by two processes on one machine; losses and weights must be the same. Needs Linux,
-# iproute2 and the right to make namespaces; where that is missing it says so and ends with status 77.
+# The machines are two network namespaces, connected by a virtual cable (veth). configs/debug.yaml is trained with one
+# process on each machine, and with two processes on one machine. Losses and weights must be the same. Needs Linux,
+# iproute2 and permission to create namespaces. Without them, the script prints a message and ends with status 77.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 result=${1:-}

@@ -90,7 +90,7 @@ class RecordSink:
         for position, key in self._awaited.items():
             if key not in others:
                 raise InputError(
-                    f"{self._files.records}: another process ended without its summaries; "
+                    f"{self._files.records}: another process ended before its summaries were complete; "
                     "run the same command again to continue"
                 )
             self._place(position, others[key])

@@ -179,7 +179,7 @@ def _announce(found: Inputs, summarizer: Summarizer, options: BatchOptions, say:
     say(f"model {options.model}, {summarizer.dtype} on {summarizer.model.device}")
     if bytes_per_token := memory_per_token(summarizer.model, options.settings):
         of_batch = _size(bytes_per_token * options.settings.tokens_per_batch)
-        say(f"estimated memory: {of_batch} a batch, {_size(bytes_per_token * 1000)} per 1,000 tokens of a document")
+        say(f"estimated memory: {of_batch} per batch, {_size(bytes_per_token * 1000)} per 1,000 tokens of a document")
 
 
 def _announcing_long_ones(

@@ -55,8 +55,8 @@ def summary_lines(result: dict[str, Any]) -> list[str]:
     encoder_share = summarizing["encoder_seconds_per_batch"] / summarizing["seconds_per_batch"]
     return [
         f"training: {training['times_the_floor']:.1f} × the floor; {training['source_tokens_per_second']:,.0f} source "
-        f"tokens/s, {training['documents_per_second']:.1f} documents/s; {gigaflops:,.0f} GFLOP a step, "
-        f"plain products run at {product_gigaflops:,.0f} GFLOP/s",
+        f"tokens/s, {training['documents_per_second']:.1f} documents/s; {gigaflops:,.0f} GFLOP per step, "
+        f"plain matrix products run at {product_gigaflops:,.0f} GFLOP/s",
         f"  time: {top(training['operations'])}",
         f"summarizing: {summarizing['documents_per_second']:.2f} documents/s; the encoder takes {encoder_share:.1%}, "
         f"a decoding step {summarizing['milliseconds_per_decoding_step']:.1f} ms",

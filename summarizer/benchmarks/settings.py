@@ -41,7 +41,7 @@ class _TokenBatches:
 
 @dataclass(frozen=True)
 class EncoderSettings(_TokenBatches):
-    """Time and memory of encoders of one size by length, with growth, crossover and the floor."""
+    """Measure time and memory of encoders of equal size, by document length."""
 
     encoders: list[str] = setting(
         ["fastformer", "full", "led", "bigbird_pegasus", "pegasus_x"],
@@ -49,7 +49,7 @@ class EncoderSettings(_TokenBatches):
     )
     lengths: list[int] = setting([4096, 16_384], LENGTHS)
     dtypes: list[Dtype] = setting(["float32"], "Types of weights and activations, separated by commas.")
-    backward: bool = setting(False, "Time forward and backward too.")
+    backward: bool = setting(False, "Also measure forward and backward together.")
     sizes: Sizes = field(default_factory=Sizes)
     batch_tokens: int | None = setting(None, BATCH_TOKENS, at_least=1)
     repeats: int = setting(5, REPEATS, at_least=1)
@@ -65,13 +65,14 @@ class EncoderSettings(_TokenBatches):
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """Summaries per second with beam search, the memory of a document, and the time of beam search itself."""
+    """Measure summaries per second, the memory of a document, and the time of beam search itself."""
 
     lengths: list[int] = setting([1024, 16_384], LENGTHS)
     num_beams: list[int] = setting([1, 4], "Numbers of beams, separated by commas.")
     batch_sizes: list[int] = setting([1], "Documents in a batch, separated by commas.")
     systems: list[str] = setting(
-        ["fastformer", "expanded", "led"], "fastformer; expanded, which copies the document for each beam; led."
+        ["fastformer", "expanded", "led"],
+        "fastformer, expanded (copies the document for each beam), led. Separated by commas.",
     )
     new_tokens: int = setting(64, SUMMARY_TOKENS, at_least=1)
     dtype: Dtype = setting("float32", "Type of weights and activations.")
@@ -84,7 +85,7 @@ class GenerationSettings:
 
 @dataclass(frozen=True)
 class TrainingSettings(_TokenBatches):
-    """Source tokens per second of whole training steps (forward, backward, clipping, AdamW), and the floor."""
+    """Measure source tokens per second of whole training steps (forward, backward, clipping, AdamW)."""
 
     lengths: list[int] = setting([4096], LENGTHS)
     systems: list[str] = setting(
@@ -102,7 +103,7 @@ class TrainingSettings(_TokenBatches):
 
 @dataclass(frozen=True)
 class RougeBenchmarkSettings:
-    """Examples per second of `summarizer evaluate` and of plain rouge-score; the scores must be equal."""
+    """Compare the speed of `summarizer evaluate` and of rouge-score, and check that the scores are equal."""
 
     processes: list[int] = setting([1, 2], "Numbers of processes, separated by commas.")
     examples: int = setting(200, "Pairs of texts to score.", at_least=1)
@@ -113,7 +114,7 @@ class RougeBenchmarkSettings:
 
 @dataclass(frozen=True)
 class MixerSettings:
-    """The Fastformer layer as it is computed, with one folded matrix per document, and as in the paper's equations."""
+    """Compare Fastformer as implemented (one matrix per document) with the equations of the paper, one by one."""
 
     length: int = setting(16_384, "Tokens in each document.", at_least=1)
     d_model: int = setting(512, WIDTH, at_least=2)
@@ -127,14 +128,14 @@ class MixerSettings:
 
 @dataclass(frozen=True)
 class ProfileSettings:
-    """Training and summarizing speed of a model, its most expensive operations, and the floor in FLOPs."""
+    """Measure the training and summarizing speed of a model, and list its most expensive operations."""
 
     model: str = setting("default", "A model folder, a hub id, or default.")
     batch_size: int = setting(8, BATCH_SIZE, at_least=1)
     source_tokens: int = setting(2048, "Tokens in each document.", at_least=1)
     target_tokens: int = setting(320, SUMMARY_TOKENS, at_least=1)
     num_beams: int = setting(4, "Beams of beam search.", at_least=1)
-    dtype: Literal["auto", Dtype] = setting("auto", "Type for summarizing; training is float32 under autocast to it.")
+    dtype: Literal["auto", Dtype] = setting("auto", "Type for summarizing. Training autocasts to it.")
     device: str = setting("auto", DEVICE)
     repeats: int = setting(5, REPEATS, at_least=1)
     seed: int = 1

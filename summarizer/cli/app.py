@@ -18,7 +18,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # the other cuts the names of options in a narrow terminal
-    help="Train long-document summarizers, summarize files, score summaries with ROUGE, and compare.",
+    help="Train long-document summarizers, summarize files, score summaries with ROUGE, and compare systems.",
 )
 _options = {"debug": False}
 

@@ -9,41 +9,46 @@ import typer
 def evaluate(
     predictions: Annotated[
         Path,
-        typer.Argument(help="Summaries: .jsonl, .json, .csv or .parquet with ids, one per line of text, or a folder."),
+        typer.Argument(
+            help="Summaries: a .jsonl, .json, .csv or .parquet file, a text file with a summary per line, or a folder."
+        ),
     ],
     references: Annotated[
-        Path, typer.Argument(help="References in the same kinds of files, which may also hold the documents.")
+        Path, typer.Argument(help="References, in any of these formats. The file may also hold the documents.")
     ],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Defaults to PREDICTIONS.scores.json beside them.")
+        Path | None, typer.Option("-o", "--output", help="The JSON file to write. Defaults to PREDICTIONS.scores.json.")
     ] = None,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="Score Lead-k, random-k and the greedy oracle too; needs the documents.")
     ] = False,
     lead_k: Annotated[
-        int | None, typer.Option(min=1, help="Sentences of Lead and random; defaults to the references' mean number.")
+        int | None, typer.Option(min=1, help="Sentences of Lead and random. Defaults to the mean of the references.")
     ] = None,
     validation: Annotated[
-        Path | None, typer.Option(help="Fit --lead-k on the documents and references of this file.")
+        Path | None, typer.Option(help="Choose --lead-k on the documents and references of this file.")
     ] = None,
     lexrank: Annotated[
         bool, typer.Option("--lexrank", help="Also score LexRank, with --baselines; slow on long documents.")
     ] = False,
     bert_score: Annotated[
-        str | None, typer.Option(help="BERTScore with this model: a folder, or a name that bert-score knows.")
+        str | None, typer.Option(help="Add BERTScore with this model: a folder, or a name that bert-score knows.")
     ] = None,
-    bert_score_layer: Annotated[int | None, typer.Option(min=1, help="Default: as recommended, or the last.")] = None,
+    bert_score_layer: Annotated[
+        int | None, typer.Option(min=1, help="Layer for BERTScore. Defaults to the recommended one, or the last.")
+    ] = None,
     several_references: Annotated[
         Literal["best", "best-f", "mean"],
-        typer.Option(help="With several references: use that of the best recall, of the best F, or pooled counts."),
+        typer.Option(help="Several references: use the one with best recall or best F, or sum the counts of all."),
     ] = "best",
     tokenizer: Annotated[
-        Literal["default", "unicode"], typer.Option(help="default: rouge-score's, a-z and 0-9; unicode: any script.")
+        Literal["default", "unicode"],
+        typer.Option(help="default: only a-z and 0-9, like rouge-score; unicode: any script."),
     ] = "default",
     stemmer: Annotated[bool, typer.Option(help="Compare the stems of English words.")] = True,
     split: Annotated[
         Literal["auto", "newline", "sentencex"],
-        typer.Option(help="How texts are split into sentences: at line breaks and by sentencex, or by one of them."),
+        typer.Option(help="Split sentences at line breaks (newline), with sentencex, or with both (auto)."),
     ] = "auto",
     on_mismatch: Annotated[
         Literal["error", "intersect", "zero"],
@@ -58,15 +63,21 @@ def evaluate(
     store_texts: Annotated[
         bool, typer.Option("--store-texts", help="Keep all texts in scores.examples.jsonl, for `compare`.")
     ] = False,
-    bootstrap_samples: Annotated[int, typer.Option(min=1, help="Resamples behind the 95 % intervals.")] = 1000,
+    bootstrap_samples: Annotated[int, typer.Option(min=1, help="Number of resamples for the 95 % intervals.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals and of the random baseline.")] = 1,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that score; the numbers stay the same.")] = 1,
-    prediction_column: Annotated[str | None, typer.Option(help="Defaults to `summary` or a usual name.")] = None,
-    summary_column: Annotated[str | None, typer.Option(help="Of the references; defaults to a usual name.")] = None,
-    document_column: Annotated[str | None, typer.Option(help="Defaults to a usual name, such as `document`.")] = None,
+    processes: Annotated[int, typer.Option(min=1, help="Number of processes. The scores do not depend on it.")] = 1,
+    prediction_column: Annotated[
+        str | None, typer.Option(help="Column of the summaries; by default, a usual name.")
+    ] = None,
+    summary_column: Annotated[
+        str | None, typer.Option(help="Column of the references; by default, a usual name.")
+    ] = None,
+    document_column: Annotated[
+        str | None, typer.Option(help="Column of the documents; by default, a usual name.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
 ) -> None:
-    """Score summaries with ROUGE and 95 % intervals: scores.json, scores.examples.jsonl, a table."""
+    """Score summaries with ROUGE and 95 % intervals. Writes two files and prints a table."""
     from summarizer.evaluation.evaluate import EvaluationOptions
     from summarizer.evaluation.evaluate import evaluate as run
     from summarizer.evaluation.examples import Policy
@@ -97,32 +108,34 @@ def evaluate(
 def compare(
     scores: Annotated[
         list[str],
-        typer.Argument(metavar="[NAME=]SCORES…", help="Files of `evaluate`; the first is the baseline of the tests."),
+        typer.Argument(
+            metavar="[NAME=]SCORES…", help="Score files of `evaluate`. The first system is compared with all others."
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     correction: Annotated[
         Literal["holm", "benjamini-hochberg", "none"],
-        typer.Option(help="Correction of the p-values for the number of systems, per metric."),
+        typer.Option(help="Correction of the p-values of each metric for the number of systems."),
     ] = "holm",
     on_mismatch: Annotated[
-        Literal["error", "intersect"], typer.Option(help="For examples that not all systems have: stop, or leave out.")
+        Literal["error", "intersect"], typer.Option(help="For examples that some systems lack: stop, or skip them.")
     ] = "error",
     published: Annotated[
         Literal["pubmed", "cnn_dailymail"] | None,
         typer.Option(help="Also show the scores that the Fastformer paper reports on this data set."),
     ] = None,
     training: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=PATH", help="The metrics.jsonl of a training run; repeatable.")
+        list[str] | None, typer.Option(metavar="NAME=PATH", help="Training curve to add: a metrics.jsonl; repeatable.")
     ] = None,
     benchmarks: Annotated[
         Path | None, typer.Option(help="The JSON file of `benchmark encoders`, for speed and memory by length.")
     ] = None,
-    max_examples: Annotated[int, typer.Option(min=0, help="Texts shown: the best, worst and most disputed.")] = 200,
-    samples: Annotated[int, typer.Option(min=1, help="Resamples and swaps of each test.")] = 10_000,
+    max_examples: Annotated[int, typer.Option(min=0, help="Maximum number of examples whose texts are shown.")] = 200,
+    samples: Annotated[int, typer.Option(min=1, help="Number of resamples or swaps per test.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the tests.")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
 ) -> None:
-    """Compare systems on the same examples: paired tests, tables (Markdown, CSV, JSON), plots, an HTML page."""
+    """Compare systems on the same examples. Writes paired tests, tables, plots and an HTML page."""
     from summarizer.reporting.compare import ComparisonOptions, compare_files
     from summarizer.reporting.tables import print_comparison
 

@@ -18,7 +18,7 @@ def summarize(
         typer.Argument(
             metavar="INPUT",
             help="Files, folders (read recursively) and globs: text, Markdown, HTML, PDF, Word, EPUB and JATS XML; "
-            ".jsonl, .csv and .parquet with one document per row; .gz of all these. - reads plain text from stdin.",
+            ".jsonl, .csv and .parquet with one document per row; any of these as .gz; - for plain text on stdin.",
         ),
     ] = None,
     output: Annotated[
@@ -28,7 +28,7 @@ def summarize(
     files_from: Annotated[Path | None, typer.Option(help="File with more INPUTs, one per line.")] = None,
     **values: Any,
 ) -> None:
-    """Summarize documents. Exit status: 0; 1 if any document failed; 2 if the command cannot be run as given."""
+    """Summarize documents. Exit status: 0 if all succeeded; 1 if any failed; 2 if the command could not start."""
     try:
         options = from_options(BatchOptions, values)
         from summarizer.batch.inputs import read_list

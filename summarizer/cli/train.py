@@ -19,7 +19,7 @@ def train(
         bool, typer.Option("--find-lr", help="Try rising learning rates, print the best one, write a plot.")
     ] = False,
 ) -> None:
-    """Train a model; under `accelerate launch scripts/train.py …` on any number of processes."""
+    """Train a model. To use several processes, run `accelerate launch scripts/train.py …` instead."""
     from summarizer.config import load_config
     from summarizer.reporting.run_plot import plot_run
     from summarizer.training.loop import train as run
@@ -37,14 +37,14 @@ def train_tokenizer(
         list[str], typer.Argument(help="Training pairs: .jsonl, .csv, .parquet, folders (their train* files), globs.")
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
-    vocab_size: Annotated[int, typer.Option(min=300, help="Vocabulary size, including 256 bytes.")] = 12_000,
+    vocab_size: Annotated[int, typer.Option(min=300, help="Vocabulary size, including 256 byte tokens.")] = 12_000,
     max_examples: Annotated[int, typer.Option(min=1, help="Maximum pairs to read from each input.")] = 20_000,
     lowercase: Annotated[
         bool, typer.Option("--lowercase", help="Lower-case all text; summaries get the capitals of their document.")
     ] = False,
     number_placeholder: Annotated[
         str | None,
-        typer.Option(help="Replace standalone numbers with this, such as '<dig>'; summaries get the document's."),
+        typer.Option(help="Token for standalone numbers, such as '<dig>'. Summaries get the document's numbers."),
     ] = None,
     document_column: Annotated[str | None, typer.Option(help="Defaults to the first usual name found.")] = None,
     summary_column: Annotated[str | None, typer.Option(help="Defaults to the first usual name found.")] = None,

@@ -50,7 +50,7 @@ class PreparedData:
             if report[f"truncated_{side}s"]:
                 lines.append(
                     f"truncated {side}s: {report[f'truncated_{side}s']:,} to {report[f'max_{side}_tokens']:,} tokens "
-                    f"({report[f'dropped_{side}_tokens']:,} tokens dropped in all)"
+                    f"({report[f'dropped_{side}_tokens']:,} tokens dropped in total)"
                 )
         return lines
 

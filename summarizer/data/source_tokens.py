@@ -42,7 +42,7 @@ class SourceEncoder:
         self._prompt = encode_text(tokenizer, prompt) if prompt else []
         self._num_added = len(self._opening) + len(self._prompt) + len(self._closing)
         if max_tokens is not None and max_tokens <= self._num_added:
-            raise InputError(f"max_source_tokens={max_tokens} leaves no room; {self._num_added} are special tokens")
+            raise InputError(f"max_source_tokens={max_tokens} leaves no room beside {self._num_added} special tokens")
 
     def encode(self, document: str) -> Source:
         """Encode a text, cleaned."""

@@ -44,7 +44,7 @@ def train_from_pairs(
     splits = [find_pairs([entry], "train") for entry in entries]
     for path in (path for split in splits for path in split.files):
         if path.name.startswith(("test", "val", "dev")):
-            raise InputError(f"{path}: a tokenizer must not have seen validation or test data")
+            raise InputError(f"{path}: validation or test data; train the tokenizer on training data only")
     counts = [0] * len(splits)
 
     def texts() -> Iterator[str]:
@@ -59,8 +59,8 @@ def train_from_pairs(
     except ValueError as error:
         raise InputError(" ".join(str(error).split())) from error
     tokenizer.save_pretrained(output)
-    learned = ", ".join(f"{count:,} pairs of {entry}" for count, entry in zip(counts, entries, strict=True))
-    return [*report.lines(), f"{output}: {len(tokenizer):,} pieces, learned from {learned}"]
+    pairs = ", ".join(f"{count:,} pairs of {entry}" for count, entry in zip(counts, entries, strict=True))
+    return [*report.lines(), f"{output}: {len(tokenizer):,} pieces, trained on {pairs}"]
 
 
 def train_tokenizer(

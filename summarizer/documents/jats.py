@@ -26,7 +26,7 @@ def read_jats(content: bytes, options: ReadingOptions) -> Document:
     articles = [element for element in root.iter() if name_of(element) == "article"]
     if len(articles) != 1:
         raise InputError(
-            f"{len(articles)} articles in one file; only one is read" if articles else "not JATS XML: no <article>"
+            f"{len(articles)} articles in one file; save each separately" if articles else "not JATS XML: no <article>"
         )
     article = articles[0]
     meta = child_of(child_of(article, "front"), "article-meta")

@@ -127,7 +127,7 @@ def _read_lines(path: Path) -> Iterator[Row]:
     for number, line in enumerate(_text_lines(path), start=1):
         line = line.rstrip("\n")
         if number == 1 and line.startswith("{") and line.endswith("}"):
-            raise InputError(f"{path}: looks like JSON Lines; name it .jsonl to have it read as such")
+            raise InputError(f"{path}: looks like JSON Lines; rename it to end in .jsonl")
         yield Row(f"{path}:{number}", {SUMMARY: line})
 
 

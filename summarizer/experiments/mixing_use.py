@@ -108,7 +108,7 @@ def mixing_uses_table(files: dict[str, Path]) -> str:
         rows = {row["vectors"]: row for row in content["rows"]}
         loss, difference = rows["own"]["loss"]["mean"], interval_text(rows["mean"]["difference"], "+.4f")
         lines.append([label, str(content["num_documents"]), f"{loss:.3f}", difference])
-    return markdown_table(["model", "documents", "loss, nats", "with the mean vectors"], lines, right=True)
+    return markdown_table(["model", "documents", "loss, nats", "rise with the mean vectors"], lines, right=True)
 
 
 class _GlobalVectors:

@@ -145,7 +145,7 @@ def _train(config: RunConfig, study: Study) -> None:
     status, stopped = _run([*command, "-m", "summarizer.cli", "train", str(path)])
     if status or stopped:
         how = "was stopped" if stopped else f"ended with exit status {status}"
-        raise InputError(f"training {config.name} {how}; the same command continues")
+        raise InputError(f"training {config.name} {how}; repeat the command to continue")
 
 
 def _run(command: list[str]) -> tuple[int, bool]:

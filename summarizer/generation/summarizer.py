@@ -54,7 +54,7 @@ class Summarizer:
         learned = {key for key, parameter in model.named_parameters() if parameter.requires_grad}
         bad = sorted(learned.intersection([*loaded["missing_keys"], *(key for key, *_ in loaded["mismatched_keys"])]))
         if bad:
-            raise InputError(f"model '{name}': its weights lack {len(bad)} of its parameters, such as {bad[0]}")
+            raise InputError(f"model '{name}': its weights lack {len(bad)} needed parameters, such as {bad[0]}")
         return cls(model.eval(), tokenizer)
 
     def summarize(self, texts: Iterable[str], settings: SummarySettings | None = None, **options: Any) -> list[Summary]:

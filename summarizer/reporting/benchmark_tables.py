@@ -48,16 +48,19 @@ def encoders_table(result: Result) -> list[str]:
         for dtype, length in result["crossover"].items()
         if any(row["encoder"] == "full" and row["dtype"] == dtype for row in rows)
     ]
-    speeds = ", ".join(
-        f"{row['dtype']} {row['length']:,}: {_number(row['gflop'])} GFLOP at {_number(row['gflop_per_second'])} GFLOP/s"
+    speeds = "; ".join(
+        f"{row['dtype']}, {row['length']:,} tokens: "
+        f"{_number(row['gflop'])} GFLOP at {_number(row['gflop_per_second'])} GFLOP/s"
         for row in result["floor"]
     )
+    exponent = "Exponent of the growth of forward time with length (1 is linear, 2 is quadratic)"
+    faster = "Within these lengths, fastformer is faster than full attention from"
     return [
         markdown_table(head, lines),
         "",
-        *([f"Growth, the exponent of forward's time in the length: {'; '.join(growth)}."] if growth else []),
-        *([f"Faster than full attention, over these lengths, from: {'; '.join(crossing)}."] if crossing else []),
-        f"Floor, its products alone: {speeds}.",
+        *([f"{exponent}: {'; '.join(growth)}."] if growth else []),
+        *([f"{faster}: {'; '.join(crossing)}."] if crossing else []),
+        f"Matrix products of the floor: {speeds}.",
         _machine(result),
     ]
 
@@ -66,8 +69,9 @@ def generation_table(result: Result) -> list[str]:
     """How many times faster fastformer writes summaries, then each system's figures."""
     keys = ("system", "length", "num_beams", "batch_size")
     ratios = {tuple(ratio[key] for key in keys): ratio for ratio in result["ratios"]}
-    head = ["system", "length", "beams", "batch", "fastformer is faster ×", "document memory ×", "documents/s",
-            "step, ms", "search itself, ms", "n-gram blocking, ms", "document, MB", "peak, MB"]  # fmt: skip
+    head = ["system", "length", "beams", "batch", "speedup of fastformer", "document memory: × fastformer",
+            "documents/s", "step, ms", "search itself, ms", "n-gram blocking, ms", "document, MB",
+            "peak, MB"]  # fmt: skip
     lines = []
     for row in result["rows"]:
         ratio = ratios.get(tuple(row[key] for key in keys), {"speed": 1.0, "document_mb": 1.0})
@@ -104,7 +108,7 @@ def rouge_benchmark_table(result: Result) -> list[str]:
     return [
         markdown_table(["system", "processes", "× rouge-score", "examples/s"], lines),
         "",
-        f"The scores of all are {equal}. {_machine(result)}",
+        f"The scores of all rows are {equal}. {_machine(result)}",
     ]
 
 

@@ -68,7 +68,7 @@ def _take_texts_of_inputs(file: ScoredFile, texts: Mapping[str, ExampleTexts]) -
     paths = {side: Path(file.path.resolve().parent, file.inputs[side]) for side in ("predictions", "references")}
     for side, path in paths.items():
         if not path.exists():
-            raise InputError(f"{path} is gone")
+            raise InputError(f"{path} no longer exists")
         if hash_of_texts(path) != file.inputs["files_sha256"][side]:
             raise InputError(f"{path} has changed since it was scored; score it again")
     columns = Columns(**file.inputs["columns"])

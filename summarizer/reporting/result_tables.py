@@ -18,7 +18,7 @@ def rouge_table(scores_path: Path, name: str) -> str:
         for system, found in systems.items()
     ]
     table = markdown_table(["system", *map(metric_label, ROUGE_TYPES)], rows)
-    return f"{table}\n\n{scores['num_examples']} documents. `{scores['signature']}`"
+    return f"{table}\n\n{scores['num_examples']} documents. Signature (scoring settings): `{scores['signature']}`"
 
 
 def profile_table(profile_path: Path) -> str:
@@ -58,19 +58,20 @@ def evaluation_table(folder: Path) -> str:
     )
     settings = coverage["settings"]
     rows = [
-        ("real pairs with the scores of rouge-score, to the last digit",
+        ("pairs whose scores equal those of rouge-score to the last digit",
          f"{agreement['equal_to_the_last_digit']:,} of {agreement['pairs']:,}"),
-        ("speed against rouge-score in the same run, one process each",
+        ("speed relative to rouge-score, one process each",
          f"{agreement['speed_ratio']['total']:.1f} × (median of batches {agreement['speed_ratio']['median']:.1f} ×)"),
-        *((f"95 % intervals that hold the true mean, {row['examples']} examples like {metric_label(row['population'])}",
+        *((f"95 % intervals that contain the true mean, {row['examples']} simulated "
+           f"{metric_label(row['population'])} scores",
            f"{row['coverage']:.1%} of {settings['repeats']:,}") for row in coverage["coverage"]),
-        *((f"differences found at p < 0.05 where none is, {row['examples']} examples",
+        *((f"false positives at p < 0.05, {row['examples']} examples",
            f"{row['randomization']:.1%} (randomization), {row['bootstrap']:.1%} (bootstrap)")
           for row in coverage["false_findings"]),
-        ("peak memory of an evaluation of " + ", ".join(f"{row['pairs']:,}" for row in memory["rows"]) + " pairs",
+        ("peak memory of evaluating " + ", ".join(f"{row['pairs']:,}" for row in memory["rows"]) + " pairs",
          ", ".join(f"{row['peak_megabytes']:.0f}" for row in memory["rows"]) + " MB"),
     ]  # fmt: skip
-    return markdown_table(["", ""], rows)
+    return markdown_table(["check", "result"], rows)
 
 
 def loss_table(

@@ -68,11 +68,12 @@ def check_comparable(files: Sequence[ScoredFile]) -> None:
             ours, theirs = ours_of_all.get(name), theirs_of_all.get(name)
             if ours != theirs and name != "bertscore":
                 raise InputError(
-                    f"{first.path} and {other.path} cannot be compared: {name} is {ours} there and {theirs} here"
+                    f"{first.path} and {other.path} cannot be compared: "
+                    f"{name} is {ours} in the first and {theirs} in the second"
                 )
         hashes = [file.inputs["references_sha256"] for file in (first, other)]
         if first.model.ids == other.model.ids and hashes[0] != hashes[1]:
-            raise InputError(f"{first.path} and {other.path} have the same ids and different references")
+            raise InputError(f"{first.path} and {other.path} have the same ids but different references")
 
 
 def shared_ids(files: Sequence[ScoredFile], on_mismatch: str) -> list[str]:
@@ -141,7 +142,7 @@ def _read_file(name: str, path: Path) -> ScoredFile:
             )
             measures.setdefault(system, []).append([columns["measures"][each] for each in MEASURE_NAMES])
     if len(ids) != num_examples:
-        raise InputError(f"{path}: says {num_examples} examples, and {examples_path(path)} holds {len(ids)}")
+        raise InputError(f"{path}: counts {num_examples} examples, but {examples_path(path)} holds {len(ids)}")
     model, *baselines = (
         System(
             system,

@@ -52,17 +52,17 @@ def _absent_processes(group: Any, accelerator: Accelerator) -> str:
             dist.isend(message, 0, group).wait(limit)  # pyright: ignore (None only outside the group)
             dist.irecv(message, 0, group).wait(limit)  # pyright: ignore (as above)
         except RuntimeError:
-            return "process 0, which did not come, or for the one that process 0 names"
-        return "others, which came too late"
+            return "process 0, which did not respond, or for the one that process 0 names"
+        return "other processes, which responded too late"
     others = range(1, accelerator.num_processes)
     arrivals = {rank: dist.irecv(torch.zeros(1), rank, group) for rank in others}
     end = time.monotonic() + SECONDS_TO_ANSWER
     absent = [str(rank) for rank, arrival in arrivals.items() if not _is_done(arrival, end - time.monotonic())]
     if absent:
-        return f"process {', '.join(absent)}, which did not come"
+        return f"process {', '.join(absent)}, which did not respond"
     for rank in others:
         _is_done(dist.isend(message, rank, group), SECONDS_TO_ANSWER)
-    return "others, which came too late"
+    return "other processes, which responded too late"
 
 
 def _is_done(work: Any, seconds: float) -> bool:

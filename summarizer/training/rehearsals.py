@@ -63,7 +63,7 @@ def estimate(plan: BatchPlan, settings: TrainingConfig, seconds_a_step: float) -
     steps = plan.epoch(0)
     most = max(len(batch) for step in steps for batch in step)
     return [
-        f"{len(steps):,} steps an epoch, {settings.steps / len(steps):.2f} epochs; a micro-batch has up to "
+        f"{len(steps):,} steps per epoch, {settings.steps / len(steps):.2f} epochs; a micro-batch has up to "
         f"{most} documents, the longest of {max(plan.lengths):,} source tokens",
         f"about {int(minutes // 60)} h {minutes % 60:.0f} min of training, without validation",
     ]

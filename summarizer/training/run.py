@@ -175,21 +175,21 @@ class Run:
         lines = [line for split, prepared in self.data.items() if split != "test" for line in prepared.lines()]
         for first, second in itertools.combinations(self.data, 2):
             if ids := identical_documents(self.data[first], self.data[second]):
-                what = f"{len(ids):,} {NAMES[second]} documents are {NAMES[first]} documents, too"
+                what = f"{len(ids):,} {NAMES[second]} documents are also {NAMES[first]} documents"
                 lines.append(f"warning: {what}: {', '.join(ids[:3])}")
         lines.append(
             f"{self.model_line}{self.engine.note}; {self.num_processes} process(es) on {accelerator.device.type}, "
             f"{precision}; {plan.batches_per_step} micro-batch(es) of up to {settings.tokens_per_batch:,} source "
-            f"tokens a step, {plan.padding_share():.1%} padding"
+            f"tokens per step, {plan.padding_share():.1%} padding"
         )
         if precision == "bf16" and not bfloat16_is_fast(choose_device("auto")):
             lines.append(
-                "bf16 is slow on this machine, often slower than float32; training.mixed_precision=auto chooses"
+                "bf16 is slow on this machine, often slower than float32; training.mixed_precision=auto avoids it"
             )
         if plan.batches_per_step != settings.batches_per_step:
             lines.append(
                 f"training.batches_per_step raised from {settings.batches_per_step} to {plan.batches_per_step}: "
-                "every process needs a micro-batch"
+                "every process needs at least one micro-batch"
             )
         return [*lines, *self.task.notes]
 
@@ -240,5 +240,5 @@ class Run:
             return self.task.prepare("test")
         except InputError as error:
             if self.accelerator.is_main_process:
-                self.say(f"warning: test documents are not checked for training documents: {error}")
+                self.say(f"warning: cannot check whether test documents are also training documents: {error}")
             return None

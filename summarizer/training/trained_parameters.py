@@ -17,7 +17,7 @@ def choose_what_is_trained(model: Any, settings: TrainingConfig) -> None:
         found = [parameter for name, parameter in model.named_parameters() if fnmatchcase(name, pattern)]
         if not found:
             names = ", ".join(name for name, _ in list(model.named_parameters())[:4])
-            raise InputError(f"training.freeze: no parameter's name is like '{pattern}'; the names are {names}, …")
+            raise InputError(f"training.freeze: no parameter name matches '{pattern}'; the names are {names}, …")
         for parameter in found:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in model.parameters()):

@@ -65,7 +65,7 @@ def test_an_interrupted_run_goes_on_with_any_number_of_processes(tmp_path):
     other.close()
     assert again.earlier(1, DOCUMENTS[1]) == record("b")
     again.earlier(0, DOCUMENTS[0])
-    with pytest.raises(InputError, match="ended without its summaries"):
+    with pytest.raises(InputError, match="ended before its summaries were complete"):
         again.finish()
     again.close()
 

@@ -168,7 +168,7 @@ def test_from_pairs_to_scores(run, tmp_path, monkeypatch):
 
     status, out, err = run("tokenizer", "pairs.jsonl", "-o", "tokenizer", "--vocab-size", 330)
     assert (status, out) == (0, "")
-    assert "tokenizer: 330 pieces, learned from 40 pairs of pairs.jsonl" in err
+    assert "tokenizer: 330 pieces, trained on 40 pairs of pairs.jsonl" in err
     assert "1 × empty document (first: pairs.jsonl:41)" in err
 
     status, _, err = run("train", "tiny.yaml", "training.steps=2")

@@ -144,8 +144,8 @@ def test_what_is_cut_off_is_counted_and_a_summary_cut_off_has_no_end(config, tok
     assert (whole["dropped_source"], whole["dropped_target"]) == (0, 0)
     assert prepared.lines() == [
         "train: 2 pairs",
-        f"truncated sources: 1 to 12 tokens ({len(source) - 11} tokens dropped in all)",
-        f"truncated targets: 1 to 9 tokens ({len(target) - 8} tokens dropped in all)",
+        f"truncated sources: 1 to 12 tokens ({len(source) - 11} tokens dropped in total)",
+        f"truncated targets: 1 to 9 tokens ({len(target) - 8} tokens dropped in total)",
     ]
 
 

@@ -128,7 +128,7 @@ def test_training_on_pairs_writes_a_folder_and_says_what_was_read(tmp_path):
     rows = [*pair_rows(60), {"id": "e", "document": "", "summary": "x"}]
     data = write_jsonl(tmp_path / "train.jsonl", rows)
     lines = train_from_pairs([str(data)], tmp_path / "out", 330, 50, DataConfig())
-    assert lines == [f"{tmp_path / 'out'}: 330 pieces, learned from 50 pairs of {data}"]
+    assert lines == [f"{tmp_path / 'out'}: 330 pieces, trained on 50 pairs of {data}"]
     lines = train_from_pairs([str(tmp_path)], tmp_path / "all", 330, 100, DataConfig())
     assert lines[0] == f"1 × empty document (first: {data}:61)"
     assert len(AutoTokenizer.from_pretrained(tmp_path / "all")) == 330
@@ -137,7 +137,7 @@ def test_training_on_pairs_writes_a_folder_and_says_what_was_read(tmp_path):
 @pytest.mark.parametrize("name", ["test.jsonl", "validation-0.jsonl", "val.jsonl", "dev.jsonl"])
 def test_files_of_other_splits_are_refused(tmp_path, name):
     data = write_jsonl(tmp_path / name, pair_rows(60))
-    with pytest.raises(InputError, match=f"{name}: a tokenizer must not have seen validation or test data"):
+    with pytest.raises(InputError, match=f"{name}: validation or test data; train the tokenizer on training data only"):
         train_from_pairs([str(data)], tmp_path / "out", 330, 100, DataConfig())
     assert not (tmp_path / "out").exists()
 

@@ -168,7 +168,7 @@ def test_what_cannot_be_compared_is_one_line(configs, tmp_path):
         with pytest.raises(InputError, match=f"data.{split} is empty"):
             list(run_all(Study(configs, tmp_path / "out", [f"data.{split}=[]"]), print))
     with pytest.raises(
-        InputError, match=r"training fastformer-seed1 ended with exit status 1; the same command continues"
+        InputError, match=r"training fastformer-seed1 ended with exit status 1; repeat the command to continue"
     ):
         list(run_all(Study(configs, tmp_path / "out", ["model.mixer=nothing"]), print))
 

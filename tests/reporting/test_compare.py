@@ -153,7 +153,7 @@ def test_texts_of_files_that_changed_or_are_gone_are_not_shown_and_the_file_is_n
     score_three(scored, tmp_path)
     file = tmp_path / changed
     file.write_text(file.read_text(encoding="utf-8").replace("a", "b"), encoding="utf-8")
-    for reason in (f"{changed} has changed since it was scored", f"{changed} is gone"):
+    for reason in (f"{changed} has changed since it was scored", f"{changed} no longer exists"):
         comparison = compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK)
         assert len(comparison.examples) == 3
         assert all(not example.predictions and example.document is None for example in comparison.examples)
@@ -216,9 +216,9 @@ def test_scores_made_in_another_way_or_of_other_references_are_refused(scored, t
     rows[3]["summary"] = "Something else."
     evaluate(predictions, write_jsonl(tmp_path / "other.jsonl", rows), tmp_path / "b.json")
     good = str(scored / "good.scores.json")
-    with pytest.raises(InputError, match="stem is porter there and no here"):
+    with pytest.raises(InputError, match="stem is porter in the first and no in the second"):
         compare_files([good, str(tmp_path / "a.json")], tmp_path / "out")
-    with pytest.raises(InputError, match="have the same ids and different references"):
+    with pytest.raises(InputError, match="have the same ids but different references"):
         compare_files([good, str(tmp_path / "b.json")], tmp_path / "out")
 
 

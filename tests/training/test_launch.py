@@ -82,6 +82,6 @@ def test_processes_that_wait_in_vain_end_and_name_the_one_that_did_not_come(fork
     assert "ended: " in output, output
     (said,) = re.findall(r"ended: (.*)", output)
     assert said == (
-        f"process {1 - absent} waited longer than training.timeout_minutes for process {absent}, which did not come"
+        f"process {1 - absent} waited longer than training.timeout_minutes for process {absent}, which did not respond"
         + ("" if absent else ", or for the one that process 0 names")
     )

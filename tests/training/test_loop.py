@@ -301,7 +301,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_no_run(configure, capsys):
         "25 pairs",
         "truncated sources: ",
         "51,105 parameters",
-        "steps an epoch",
+        "steps per epoch",
         "% padding",
         "about 0 h 0 min of training",
     ):
@@ -317,9 +317,9 @@ def test_documents_in_two_splits_are_warned_about(configure, tmp_path, capsys):
     overrides = ["data.max_validation_examples=4", f"data.test=[{tmp_path}/test.jsonl]", "data.max_test_examples=2"]
     train(configure("training.steps=1", "training.rouge_examples=0", *overrides), rehearsal="dry-run")
     said = capsys.readouterr().err
-    assert "warning: 4 validation documents are training documents, too: 1-0, 1-1, 1-2\n" in said
-    assert "warning: 2 test documents are training documents, too: 1-0, 1-1\n" in said
-    assert "warning: 2 test documents are validation documents, too: 1-0, 1-1\n" in said
+    assert "warning: 4 validation documents are also training documents: 1-0, 1-1, 1-2\n" in said
+    assert "warning: 2 test documents are also training documents: 1-0, 1-1\n" in said
+    assert "warning: 2 test documents are also validation documents: 1-0, 1-1\n" in said
 
 
 def test_a_hub_is_not_asked_for_test_documents_to_compare_with_ones_own(configure, capsys):

@@ -28,7 +28,7 @@ def test_frozen_parameters_stay_as_they_are_and_the_others_are_trained(configure
 @pytest.mark.parametrize(
     ("patterns", "message"),
     [
-        ("[enkoder*]", r"training\.freeze: no parameter's name is like 'enkoder\*'; the names are model\."),
+        ("[enkoder*]", r"training\.freeze: no parameter name matches 'enkoder\*'; the names are model\."),
         ("['*']", r"training\.freeze leaves no parameter to train"),
     ],
 )

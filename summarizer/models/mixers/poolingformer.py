@@ -41,7 +41,7 @@ class Poolingformer(nn.Module):
         check_choice("pooling", pooling, get_args(Pooling))
         check_window(window_size=window_size, pooling_window_size=pooling_window_size)
         if kernel_size < 1 or kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size={kernel_size} must be odd: a pooling has a centre")
+            raise ValueError(f"kernel_size={kernel_size} must be odd")
         if not 1 <= stride <= pooling_window_size // 2:
             raise ValueError(f"stride={stride} must be from 1 to half the pooling_window_size={pooling_window_size}")
         self.num_heads = num_heads
