@@ -1,6 +1,6 @@
 """Kill `summarizer summarize` many times at random moments, resume it each time, and check the output.
 
-Small documents are summarized into a .jsonl file and into a folder, in turns. Each run is killed with SIGKILL while it
+Small documents are summarized into a .jsonl file or a folder, alternately. Each run is killed with SIGKILL while it
 starts, while it writes records, or while it renames the output. Then the same command resumes it. The script checks
 that no record on disk is lost or summarized again. It also checks that the final output equals that of a run without
 kills. The last line of the output is a JSON summary. The exit status is 0 if all checks passed. Needs fork.

@@ -135,7 +135,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the tests.")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
 ) -> None:
-    """Compare systems on the same examples. Writes paired tests, tables, plots and an HTML page."""
+    """Compare systems on the same examples with paired tests. Writes tables, plots and an HTML page."""
     from summarizer.reporting.compare import ComparisonOptions, compare_files
     from summarizer.reporting.tables import print_comparison
 

@@ -44,7 +44,7 @@ def train_from_pairs(
     splits = [find_pairs([entry], "train") for entry in entries]
     for path in (path for split in splits for path in split.files):
         if path.name.startswith(("test", "val", "dev")):
-            raise InputError(f"{path}: validation or test data; train the tokenizer on training data only")
+            raise InputError(f"{path}: is validation or test data; train the tokenizer on training data only")
     counts = [0] * len(splits)
 
     def texts() -> Iterator[str]:

@@ -137,7 +137,9 @@ def test_training_on_pairs_writes_a_folder_and_says_what_was_read(tmp_path):
 @pytest.mark.parametrize("name", ["test.jsonl", "validation-0.jsonl", "val.jsonl", "dev.jsonl"])
 def test_files_of_other_splits_are_refused(tmp_path, name):
     data = write_jsonl(tmp_path / name, pair_rows(60))
-    with pytest.raises(InputError, match=f"{name}: validation or test data; train the tokenizer on training data only"):
+    with pytest.raises(
+        InputError, match=f"{name}: is validation or test data; train the tokenizer on training data only"
+    ):
         train_from_pairs([str(data)], tmp_path / "out", 330, 100, DataConfig())
     assert not (tmp_path / "out").exists()
 
