@@ -60,19 +60,19 @@ class SummarizerConfig(PreTrainedConfig):
     copy_mechanism: bool = setting(False, "The decoder can copy tokens of the document.")
     sentence_layers: int = setting(2, "Number of layers over the sentences of a document, in a sentence selector.")
     sentence_mixer: str = setting("none", "Mixing of the layers over sentences: the name of a mixer.")
-    sentence_mixer_options: dict[str, Any] | None = setting(None, "Options of that mixer.")
+    sentence_mixer_options: dict[str, Any] | None = setting(None, "Options of `sentence_mixer`.")
     sentence_kernel_size: int = setting(
         3, "Kernel size of the convolution over neighbouring sentences, an odd number. 0: no convolution."
     )
-    sentence_ffn_dim: int = setting(512, "Width of these layers' feed-forward blocks. 0: no feed-forward blocks.")
+    sentence_ffn_dim: int = setting(512, "Width of the feed-forward blocks of the sentence layers. 0 removes them.")
     document_product: bool = setting(
-        True, "A sentence's score reads the normalized product of its vector and the document's."
+        True, "Score a sentence also by the normalized product of its vector and that of the document."
     )
     document_cosines: bool = setting(
-        True, "A sentence's score reads the cosines of its vector to those of the document and of the first sentence."
+        True, "Score a sentence also by its cosine similarity to the document and to the first sentence."
     )
     token_weights_start: Literal["idf", "zero"] = setting(
-        "idf", "Where the learned log weights of tokens in these vectors start: log idf of the training data, or zero."
+        "idf", "Initial log weights of the tokens in these vectors: log idf of the training data, or zero."
     )
     layer_norm_eps: float = setting(1e-5, "Epsilon of LayerNorm.")
     sentence_per_line: bool = True  # data.sentence_per_line of the run that trained it
