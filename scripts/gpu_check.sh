@@ -3,7 +3,8 @@
 # Takes up to six minutes. Writes OUTPUT_FOLDER/gpu_check.json, which names the GPU. Without a GPU, runs a tiny version.
 # Usage: bash scripts/gpu_check.sh OUTPUT_FOLDER
 set -euo pipefail
-output=$1
+output=${1:?the folder to write; usage: bash scripts/gpu_check.sh OUTPUT_FOLDER}
+if [[ $output == -* ]]; then sed -n 2,4p "$0"; exit 0; fi
 here=$(dirname "$0")
 mkdir -p "$output"
 started=$SECONDS

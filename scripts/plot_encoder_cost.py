@@ -1,6 +1,7 @@
 """Write the picture of the README, docs/encoder_cost.png, from the encoder benchmarks in results/benchmarks/."""
 
 import json
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ def _bars(axis: Axes, numbers: dict[str, float], title: str, label: str) -> None
 
 
 if __name__ == "__main__":
+    ArgumentParser(description=__doc__).parse_args()  # --help, and no other argument
     numbers = values()
     # The numbers are stored in the file: tests/test_encoder_cost.py compares them with the result files.
     picture(numbers).savefig(PICTURE, dpi=120, transparent=True, metadata={"Description": json.dumps(numbers)})

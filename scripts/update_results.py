@@ -1,6 +1,7 @@
 """Update the tables in the pages from the files in results/."""
 
 import re
+from argparse import ArgumentParser
 from functools import partial
 from pathlib import Path
 
@@ -124,5 +125,6 @@ PAGES = (
 )
 
 if __name__ == "__main__":
+    ArgumentParser(description=__doc__).parse_args()  # --help, and no other argument
     for page in PAGES:
         page.write_text(updated(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,5 +1,6 @@
 """Write docs/configuration.md, the page of all configuration keys, from the metadata of the data classes."""
 
+from argparse import ArgumentParser
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
 from types import NoneType
@@ -70,4 +71,5 @@ def _type(kind: Any) -> str:
 
 
 if __name__ == "__main__":
+    ArgumentParser(description=__doc__).parse_args()  # --help, and no other argument
     PAGE.write_text(page(), encoding="utf-8")

@@ -212,7 +212,7 @@ class RunConfig:
     )
     name: str = setting("run", "Name of the run. Defaults to the name of the YAML file.")
     output_dir: str = setting("runs", "The run folder is `output_dir/name`.")
-    seed: int = setting(1, "Random seed of weights, data order and dropout.", at_least=0)
+    seed: int = setting(1, "Random seed of weights, data order and dropout.", at_least=0, less_than=2**63)
     resume: bool = setting(False, "Continue the run from its newest checkpoint, if there is one.")
     pretrained: str | None = setting(
         None, 'Model to start from: a folder, a hub id or "default". Null makes a new model from `model`.'
@@ -224,10 +224,13 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         check_settings(self, "")
-        if not self.name or Path(self.name).name != self.name:
+        if not self.name or self.name in (".", "..") or Path(self.name).name != self.name:
             raise InputError(f"name must be the name of a folder, not a path: '{self.name}'")
         if "sentence_per_line" in self.model:
             raise InputError("model.sentence_per_line: set data.sentence_per_line instead; the model stores its value")
+        sampling = self.generation.temperature, self.generation.top_p
+        if any(value is not None for value in sampling) and not self.generation.do_sample:
+            raise InputError("generation.temperature and generation.top_p need generation.do_sample=true")
         training = self.training
         if self.pretrained and training.initial_trunk:
             raise InputError("training.initial_trunk is for a new model; remove it or 'pretrained'")
@@ -350,6 +353,7 @@ def _reason(error: Exception, key: str, config: Any) -> str:
     reason = str(error).splitlines()[0]
     if reason.startswith("Key "):
         parent = OmegaConf.select(config, key.rpartition(".")[0]) if "." in key else config
+        parent = OmegaConf.structured(LoraConfig) if parent is None else parent  # the only section that may be null
         return f"unknown key; choose from {', '.join(sorted(str(name) for name in parent))}"
     if reason.startswith("Invalid value assigned"):
         return "expected a list, such as [a, b]"

@@ -182,6 +182,8 @@ class SummaryWriter:
 def _generation_config(model: Any, settings: SummarySettings) -> GenerationConfig:
     """The model's own generation settings under the user's; the limit on length always as max_new_tokens."""
     config = copy.deepcopy(model.generation_config)
+    if settings.do_sample and settings.num_beams is None:
+        settings = replace(settings, num_beams=1)  # sampling instead of beam search, whatever the model's own setting
     settings.apply_to(config)
     longest = config.max_new_tokens
     if longest is None:  # max_length counts the decoder's start token

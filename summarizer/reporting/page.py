@@ -119,7 +119,8 @@ def _examples(comparison: Comparison) -> dict[str, Any] | None:
     shown = [example for example in comparison.examples if example.predictions]
     if not shown:
         return None
-    names = list(dict.fromkeys(name for example in shown for name in example.predictions))
+    predicted = {name for example in shown for name in example.predictions}
+    names = [system.name for system in comparison.systems if system.name in predicted]  # models come first
     styles = system_styles(comparison)
     return {
         "systems": names,

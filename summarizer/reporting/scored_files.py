@@ -135,6 +135,8 @@ def _read_file(name: str, path: Path) -> ScoredFile:
     scores: dict[str, list[list[list[float]]]] = {}
     measures: dict[str, list[list[float | None]]] = {}
     for line in read_lines(path):
+        if name in line.get("baselines", {}):
+            raise InputError(f"{path}: its model would be called {name}, as one of its baselines; name it: NAME={path}")
         ids.append(line["id"])
         for system, columns in {name: line, **line.get("baselines", {})}.items():
             scores.setdefault(system, []).append(

@@ -234,7 +234,7 @@ def test_candidates_are_the_best_beams_and_the_first_is_the_summary(bart, tokeni
     assert max(len(summary.candidates) for summary in several) == 3
     with pytest.raises(InputError, match="num_candidates=3 needs num_beams=3"):
         Summarizer(bart, tokenizer).summarize(documents, SummarySettings(num_beams=2, num_candidates=3))
-    drawn = SummarySettings(num_beams=1, do_sample=True, num_candidates=4)
+    drawn = SummarySettings(do_sample=True, num_candidates=4)  # without beams, though the model's own setting is three
     assert len(set(Summarizer(bart, tokenizer).summarize(documents[:1], drawn)[0].candidates)) > 1
 
 
