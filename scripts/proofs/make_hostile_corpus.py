@@ -111,7 +111,7 @@ def add_encodings(corpus: Corpus) -> None:
         corpus.rows(f"encodings/{encoding}.csv", f'text\n"{line}"\n"{line}"\n'.encode(encoding), [["ok"]] * 2)
     corpus.fails("UTF-16", {"encodings/utf-16-without-mark.csv": CSV.encode("utf-16-le")})
     corpus.fails("UTF-16", {"encodings/utf-16-without-mark.txt": western.encode("utf-16-le")})
-    corpus.fails("starts as UTF-16", {"encodings/utf-16-odd.txt": "Text".encode("utf-16") + b"x"})
+    corpus.fails("byte-order mark of UTF-16", {"encodings/utf-16-odd.txt": "Text".encode("utf-16") + b"x"})
 
 
 def add_odd(corpus: Corpus) -> None:
