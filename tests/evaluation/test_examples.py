@@ -241,7 +241,7 @@ def test_files_that_cannot_be_read_are_refused_with_the_reason(write_jsonl, tmp_
         "latin.txt": "not UTF-8",
         "absent.txt": "cannot be read",
         "broken.jsonl": "broken.jsonl:2: broken JSON",
-        "lines.txt": "looks like JSON Lines; name it .jsonl",
+        "lines.txt": "looks like JSON Lines; rename it to end in .jsonl",
         "list.json": "expected a list of objects",
         "empty": "holds no .txt files",
     }.items():
