@@ -10,7 +10,8 @@ import typer
 def train(
     config: Annotated[Path, typer.Argument(help="A YAML file, such as configs/pubmed/fastformer.yaml.")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="Overrides of the file, such as training.steps=100 resume=true.")
+        list[str] | None,
+        typer.Argument(help="key=value pairs that override the file, such as training.steps=100 resume=true."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the data, the model and the estimated time, and do not train.")
