@@ -193,7 +193,7 @@ def prove(folder: Path, kills: int, documents: int, seed: int) -> dict[str, Any]
             phase = kill_at_random(attempts, documents, start_seconds, rng)
             phases.update([phase] if phase else [])
             if attempts.ended:
-                attempts.lines = []  # the same command makes it anew
+                attempts.lines = []  # the same command makes it again
                 break
             attempts.check()
             print(f"kill {phases.total()}: {phase}, {len(attempts.lines)} records on disk", file=sys.stderr)

@@ -115,7 +115,7 @@ def measure_memory() -> dict:
 
 
 def peak_megabytes(count: int) -> float:
-    """The peak resident memory of this process once it has evaluated so many pairs."""
+    """The peak resident memory of this process after it has evaluated `count` pairs."""
     generator = np.random.default_rng(1)
     vocabulary = np.array([f"word{number}" for number in range(2000)])
     with tempfile.TemporaryDirectory() as folder:

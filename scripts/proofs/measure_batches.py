@@ -34,7 +34,7 @@ OPTIONS = (
 
 
 def measure(folder: Path, documents: int) -> dict[str, Any]:
-    """Summarize so many documents of 20 to 60 words in a process of its own."""
+    """Summarize `documents` documents of 20 to 60 words in a process of its own."""
     rng = random.Random(documents)
     words = TEXT.split()
     with (folder / f"{documents}.jsonl").open("w") as file:

@@ -34,7 +34,7 @@ def main(
     import datasets  # noqa: F401  (the processes are forked with everything imported)
 
     from summarizer.files import write_json
-    from summarizer.training import loop  # noqa: F401  (likewise)
+    from summarizer.training import loop  # noqa: F401  (for the same reason)
 
     output = output and output.absolute()
 

@@ -36,7 +36,7 @@ def main(
     import datasets  # noqa: F401  (the processes are forked with everything imported)
 
     from summarizer.files import write_json
-    from summarizer.training import loop  # noqa: F401  (likewise)
+    from summarizer.training import loop  # noqa: F401  (for the same reason)
 
     output, worlds = output and output.absolute(), [int(number) for number in processes.split(",")]
     with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +106,7 @@ def _compare_resumed(worlds: list[int], steps: int) -> dict[str, Any]:
 
 
 def _run_processes(name: str, world: int, overrides: list[str]) -> None:
-    """Train the run `name` on so many processes."""
+    """Train the run `name` on `world` processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

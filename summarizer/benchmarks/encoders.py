@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from summarizer.benchmarks.compared_models import check_names, encoder_names, make_encoder, make_inputs
-from summarizer.benchmarks.comparison import BACKWARD, FLOOR, FORWARD, OURS, Meter, ratios, with_floor
 from summarizer.benchmarks.growth_plot import plot_growth
+from summarizer.benchmarks.meter import BACKWARD, FLOOR, FORWARD, OURS, Meter, ratios, with_floor
 from summarizer.benchmarks.settings import EncoderSettings
 from summarizer.benchmarks.timing import Timing
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import GenerationMixin
 
 from summarizer.benchmarks.compared_models import check_names, make_inputs, make_seq2seq
-from summarizer.benchmarks.comparison import OURS, Meter, ratios
+from summarizer.benchmarks.meter import OURS, Meter, ratios
 from summarizer.benchmarks.peak_memory import MEGABYTE
 from summarizer.benchmarks.settings import GenerationSettings
 from summarizer.benchmarks.timing import Timing, timed, wait_for

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from summarizer.benchmarks.comparison import BACKWARD, FORWARD, Meter
+from summarizer.benchmarks.meter import BACKWARD, FORWARD, Meter
 from summarizer.benchmarks.settings import MixerSettings
 from summarizer.models.layers import at_least_float32
 from summarizer.models.mixers.fastformer import Fastformer

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from summarizer.benchmarks.compared_models import FIRST_WORD, check_names, make_inputs, make_seq2seq
-from summarizer.benchmarks.comparison import OURS, Meter, ratios, with_floor
+from summarizer.benchmarks.meter import OURS, Meter, ratios, with_floor
 from summarizer.benchmarks.settings import TrainingSettings
 from summarizer.benchmarks.training_step import TrainingStep, product_work
 

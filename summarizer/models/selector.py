@@ -28,7 +28,7 @@ SMALLEST_IDF = 0.01  # of tokens that are in every document
 
 @dataclass
 class SentenceSelectionOutput(ModelOutput):
-    """loss; logits [B, S], the least finite number where there is no sentence; sentence_mask [B, S]."""
+    """loss; logits [B, S], the lowest finite number outside the mask; sentence_mask [B, S]."""
 
     loss: Tensor | None = None
     logits: Tensor | None = None

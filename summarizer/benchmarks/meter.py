@@ -1,4 +1,4 @@
-"""What all comparisons of systems share: times and peak memory under one progress bar, the result, and ratios."""
+"""What all benchmarks that compare systems share: times and peak memory under one progress bar, results, ratios."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
