@@ -12,6 +12,7 @@ from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, ti
 from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import read_document
 from summarizer.errors import InputError
+from summarizer.files import suffix_of
 from summarizer.rows import Row, read_rows, row_format
 from summarizer.text import clean_text, decode_text, marked_encoding
 
@@ -25,6 +26,8 @@ class InputDocument:
     text: str = ""
     error: str | None = None
     title: str | None = None
+    reader: str | None = None
+    notes: tuple[str, ...] = ()  # on how it was read
     text_file: str = ""  # its name below an output folder
 
     @cached_property
@@ -62,14 +65,17 @@ def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDoc
     path = str(file.path)
     try:
         if path == STDIN:
-            yield InputDocument(file.id, path, clean_text(decode_text(sys.stdin.buffer.read())))
+            yield InputDocument(file.id, path, clean_text(decode_text(sys.stdin.buffer.read())), reader="plain")
         elif row_format(file.path):
             yield from _of_rows(file, read_rows(file.path), options.document_column)
         else:
             document = read_document(file.path, options)
-            yield InputDocument(file.id, path, document.text, title=document.title)
+            kept = {"reader": document.reader, "title": document.title, "notes": document.notes}
+            yield InputDocument(file.id, path, document.text, **kept)
             for number, section in enumerate(document.sections if options.by_section else (), start=1):
-                yield InputDocument(f"{file.id}/{number}", path, section.text, title=section.title)
+                yield InputDocument(
+                    f"{file.id}/{number}", path, section.text, title=section.title, reader=document.reader
+                )
     except Exception as error:  # no error of a library may end the batch
         kind = "" if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: "
         yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
@@ -89,6 +95,7 @@ def _of_rows(file: SourceFile, rows: Iterable[Row], document_column: str | None)
             yield InputDocument(name, str(file.path), error=str(error).removeprefix(f"{row.location}: "))
             continue
         try:
-            yield InputDocument(name, str(file.path), clean_text(text_of(row.columns[column])), title=title_of(row))
+            text = clean_text(text_of(row.columns[column]))
+            yield InputDocument(name, str(file.path), text, title=title_of(row), reader=suffix_of(file.path)[1:])
         except ValueError as error:
             yield InputDocument(name, str(file.path), error=f"column {column} {error}")

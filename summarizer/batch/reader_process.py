@@ -58,7 +58,8 @@ class DocumentReader:
                     name = f"{own}#{times[own]}"
                 times[name] = 1
                 error = None if document.error is None else encodable(document.error)
-                yield replace(document, id=name, path=encodable(document.path), error=error)
+                notes = tuple(map(encodable, document.notes))
+                yield replace(document, id=name, path=encodable(document.path), error=error, notes=notes)
 
     def close(self) -> None:
         """End the process at once."""

@@ -4,7 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -34,6 +34,8 @@ class SummaryRecord:
     summary_tokens: int
     seconds: float  # of model time; documents of a batch share it equally
     candidates: list[str] | None = None  # if several were requested; the summary is the first
+    reader: str | None = None  # of the document; None if it could not be read
+    notes: list[str] = field(default_factory=list)  # on the document: what was guessed, dropped or missing
 
     def to_json(self) -> str:
         """The record as one line, without `candidates` if there are none."""
@@ -61,16 +63,17 @@ def _write_csv(path: Path, records: Iterable[SummaryRecord]) -> None:
 
 
 def _csv_row(record: SummaryRecord) -> dict[str, Any]:
-    """The record with its candidates as JSON."""
-    candidates = None if record.candidates is None else json.dumps(record.candidates, ensure_ascii=False)
-    return {**vars(record), "candidates": candidates}
+    """The record with its lists as JSON."""
+    values = vars(record).items()
+    return {name: json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value for name, value in values}
 
 
 def _write_parquet(path: Path, records: Iterable[SummaryRecord]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds: dict[Any, Any] = {int: pa.int64(), float: pa.float64(), list[str] | None: pa.list_(pa.string())}
+    texts = pa.list_(pa.string())
+    kinds: dict[Any, Any] = {int: pa.int64(), float: pa.float64(), list[str] | None: texts, list[str]: texts}
     schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in fields(SummaryRecord)])
     rows: Iterator[dict[str, Any]] = map(_without_surrogates, records)
     with write_whole(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:

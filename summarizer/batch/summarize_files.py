@@ -212,6 +212,8 @@ def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
         summary_tokens=summary.summary_tokens,
         seconds=round(summary.seconds, 3),
         candidates=list(summary.candidates) or None,
+        reader=document.reader,
+        notes=[*document.notes, *summary.notes],
     )
 
 

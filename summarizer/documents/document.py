@@ -40,21 +40,29 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """Clean text, one paragraph or heading a line; title, abstract and sections where the format marks them."""
+    """Clean text, one paragraph or heading a line; title, abstract and sections where the format marks them.
+
+    notes: what was guessed, dropped or missing, in short plain sentences for the user. reader: the name of the reader,
+    such as "pdf"; `read_document` sets it.
+    """
 
     text: str
     title: str | None = None
     abstract: str | None = None
     sections: tuple[Section, ...] = ()
+    notes: tuple[str, ...] = ()
+    reader: str = ""
 
     @classmethod
-    def from_parts(cls, parts: Sequence[tuple[int, str]], title: str | None = None) -> "Document":
+    def from_parts(
+        cls, parts: Sequence[tuple[int, str]], title: str | None = None, notes: Sequence[str] = ()
+    ) -> "Document":
         """A document of (level as a heading, 1 the highest, or 0; clean text) pairs.
 
         Without a `title` the first heading is the title if no other heading has its level or a higher one.
         """
         text = "\n".join(text for _, text in parts if text)
-        return cls(text, title or _first_heading(parts), sections=_sections(parts))
+        return cls(text, title or _first_heading(parts), sections=_sections(parts), notes=tuple(notes))
 
 
 def _first_heading(parts: Sequence[tuple[int, str]]) -> str | None:

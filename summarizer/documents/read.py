@@ -4,6 +4,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from summarizer.documents.document import Document, ReadingOptions
@@ -63,7 +64,9 @@ def read_document(path: Path, options: ReadingOptions | None = None) -> Document
         wide = marked_encoding(content) in ("utf-16", "utf-32")  # zero bytes are part of their characters
         if content.startswith(b"%PDF-") or (not wide and _CONTROLS.search(content)):
             raise InputError(f"not text; files of other formats must end in {' '.join(READERS)}")
-    return READERS[suffix or ".txt"](content, options)
+    reader = READERS[suffix or ".txt"]
+    document = reader(content, options)
+    return replace(document, reader=document.reader or reader.__name__.removeprefix("read_"))
 
 
 def _read_bytes(path: Path, options: ReadingOptions) -> bytes:

@@ -64,6 +64,7 @@ class Summary:
     status: Literal["ok", "empty", "failed"] = "ok"  # empty: there was no text to summarize
     error: str | None = None
     candidates: tuple[str, ...] = ()  # where several were asked for, the summary first
+    notes: tuple[str, ...] = ()  # on what the model could not read, in short plain sentences
     seconds: float = field(
         default=0.0, compare=False
     )  # of the model's work; documents of one batch share its time equally

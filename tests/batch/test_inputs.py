@@ -2,6 +2,7 @@ import io
 import json
 import os
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from summarizer.batch.input_documents import count_documents
 from summarizer.batch.inputs import find_inputs, read_list
 from summarizer.batch.reader_process import read_inputs
 from summarizer.documents.document import ReadingOptions
+from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 
 
@@ -205,3 +207,16 @@ def test_titles_come_with_their_documents(tmp_path):
     (tmp_path / "a.html").write_text("<title>Page</title><p>Text of the page.</p>")
     found = read_inputs(find_inputs([str(tmp_path)], None))
     assert [document.title for document in found] == ["Page", "A title", None]
+
+
+def test_a_document_tells_its_reader_and_what_its_reader_noted(folder, monkeypatch):
+    def read(path, options):
+        return replace(read_document(path, options), notes=("A chapter is missing: \udcff.",))
+
+    monkeypatch.setattr(reading, "read_document", read)
+    (folder / "page.html").write_text("<p>Text of a page, which a process of its own reads.</p>")
+    read = {document.id: document for document in read_inputs(find_inputs(["papers"], None))}
+    readers = {name: document.reader for name, document in read.items()}
+    assert readers | {"a.md": "markdown", "b.txt": "plain", "page.html": "html", "sub/rows.jsonl:1": "jsonl"} == readers
+    assert read["a.md"].notes == ("A chapter is missing: ?.",)
+    assert read["page.html"].notes == ()

@@ -1,4 +1,5 @@
 import csv
+import json
 
 import pyarrow.parquet as pq
 import pytest
@@ -8,7 +9,9 @@ from summarizer.batch.records import SummaryRecord
 from summarizer.batch.resume import RecordSink
 
 RECORDS = [
-    SummaryRecord("a", "a.txt", "A, “title”", "ok", "Two\nlines.", None, 9, 1, 3, 0.25),
+    SummaryRecord(
+        "a", "a.txt", "A, “title”", "ok", "Two\nlines.", None, 9, 1, 3, 0.25, reader="plain", notes=["Guessed: “x”, y."]
+    ),
     SummaryRecord("b", "b.txt", None, "failed", None, "broken", 0, 0, 0, 0.0),
 ]
 
@@ -27,8 +30,10 @@ def test_a_table_holds_the_records_in_the_order_of_the_input(tmp_path, suffix):
         return
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
+    assert [json.loads(row.pop("notes")) for row in rows] == [record.notes for record in RECORDS]
     assert rows == [
-        {name: "" if value is None else str(value) for name, value in vars(record).items()} for record in RECORDS
+        {name: "" if value is None else str(value) for name, value in vars(record).items() if name != "notes"}
+        for record in RECORDS
     ]
 
 
