@@ -21,6 +21,11 @@ class BatchOptions:
     text_format: TextFormat = setting(
         "txt", "Format of the files in an output folder: plain text or Markdown.", option="--format"
     )
+    show_evidence: bool = setting(
+        False,
+        "Show under each line of a summary the passages of the document that it comes from, with their character "
+        "offsets. For the terminal and --format md; records always hold them.",
+    )
     settings: SummarySettings = field(default_factory=SummarySettings)
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     max_documents: int | None = setting(None, "Summarize only the first N documents.", at_least=1)

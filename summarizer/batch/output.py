@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,10 +54,10 @@ class Sink(Protocol):
 class FolderSink:
     """Writes a text or Markdown file for each document and gives the records to another sink."""
 
-    def __init__(self, folder: Path, records: Sink, text_format: TextFormat = "txt") -> None:
+    def __init__(self, folder: Path, records: Sink, show: Callable[[SummaryRecord], str] = bare_summary) -> None:
         self._folder = folder
         self._records = records
-        self._show = markdown_page if text_format == "md" else bare_summary
+        self._show = show
         self.has = records.has
         self.flush = records.flush
         self.finish = records.finish
@@ -137,18 +138,23 @@ class Output:
     records: Path | None = None  # None: the terminal
     folder: Path | None = None  # of the text files
     text_format: TextFormat = "txt"
+    with_evidence: bool = False  # in what people read: Markdown and the terminal
 
     @classmethod
-    def named(cls, name: str | None, text_format: TextFormat = "txt") -> "Output":
+    def named(cls, name: str | None, text_format: TextFormat = "txt", with_evidence: bool = False) -> "Output":
         """The output of that name: a folder, unless its suffix says otherwise. Raises InputError."""
+        if with_evidence and name is not None and text_format != "md":
+            raise InputError(
+                "--show-evidence is for the terminal and for --format md; records always hold the evidence"
+            )
         path = None if name is None else Path(name)
         if path is not None and (path.is_dir() or path.suffix.lower() not in RECORD_FILES):
             if not path.is_dir() and (path.exists() or path.suffix.lower() in _NOT_FOLDERS):
                 raise InputError(f"{name}: the output must be a folder or end in {', '.join(RECORD_FILES)}")
-            return cls(path / RECORDS, path, text_format)
+            return cls(path / RECORDS, path, text_format, with_evidence)
         if text_format != "txt":
             raise InputError(f"--format {text_format} is for files in a folder; name a folder with -o")
-        return cls(path)
+        return cls(path, with_evidence=with_evidence)
 
     def named_documents(self, documents: Iterable[InputDocument]) -> Iterator[InputDocument]:
         """The documents, in the order of the input, each with the name of its text file if there are any."""
@@ -162,8 +168,9 @@ def open_sink(
 ) -> Sink:
     """The sink for this output; on the terminal the only document's summary is printed alone. Raises InputError."""
     if output.records is None:
-        several = titled_summary if sys.stdout.isatty() else SummaryRecord.to_json
-        return StdoutSink(bare_summary if is_one else several)
+        for_people = is_one or sys.stdout.isatty() or output.with_evidence
+        show = bare_summary if is_one else titled_summary
+        return StdoutSink(partial(show, with_evidence=output.with_evidence) if for_people else SummaryRecord.to_json)
     try:
         if processes.rank:
             processes.wait()  # until rank 0 has opened the output
@@ -175,6 +182,9 @@ def open_sink(
             return records
         if not processes.rank:
             remove_asides(output.folder)
-        return FolderSink(output.folder, records, output.text_format)
+        show = partial(
+            markdown_page if output.text_format == "md" else bare_summary, with_evidence=output.with_evidence
+        )
+        return FolderSink(output.folder, records, show)
     except OSError as error:
         raise InputError(f"{output.folder or output.records}: cannot be written: {error.strerror or error}") from error

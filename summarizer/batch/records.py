@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from summarizer.columns import encodable
+from summarizer.evidence import Evidence, SourceSpan
 from summarizer.files import write_whole
 from summarizer.text import clean_text
 
 RECORD_FILES = (".jsonl", ".csv", ".parquet")
 _ROWS_AT_ONCE = 1024  # of Parquet
 _MARKUP = re.compile(r"[\\`*_\[\]<>#|~&$]")
+_NO_EVIDENCE = "(This model does not record evidence.)"
 _BEFORE_LIST_MARK = re.compile(r"\A(?:\d+(?=[.)](?: |\Z))|(?=[-+]))")
 
 
@@ -34,6 +36,7 @@ class SummaryRecord:
     summary_tokens: int
     seconds: float  # of model time; documents of a batch share it equally
     candidates: list[str] | None = None  # if several were requested; the summary is the first
+    evidence: Evidence | None = None  # for each line of the summary the passages it comes from; None: not known
     reader: str | None = None  # of the document; None if it could not be read
     notes: list[str] = field(default_factory=list)  # on the document: what was guessed, dropped or missing
 
@@ -73,7 +76,9 @@ def _write_parquet(path: Path, records: Iterable[SummaryRecord]) -> None:
     import pyarrow.parquet as pq
 
     texts = pa.list_(pa.string())
+    spans = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64()), ("text", pa.string())]))
     kinds: dict[Any, Any] = {int: pa.int64(), float: pa.float64(), list[str] | None: texts, list[str]: texts}
+    kinds[Evidence | None] = pa.list_(spans)
     schema = pa.schema([(field.name, kinds.get(field.type, pa.string())) for field in fields(SummaryRecord)])
     rows: Iterator[dict[str, Any]] = map(_without_surrogates, records)
     with write_whole(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:
@@ -82,26 +87,60 @@ def _write_parquet(path: Path, records: Iterable[SummaryRecord]) -> None:
 
 
 def _without_surrogates(record: SummaryRecord) -> dict[str, Any]:
-    return {name: encodable(value) if isinstance(value, str) else value for name, value in vars(record).items()}
+    return {name: _encodable(value) for name, value in vars(record).items()}
 
 
-def bare_summary(record: SummaryRecord) -> str:
-    """The summary alone."""
-    return record.summary or ""
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {name: _encodable(item) for name, item in value.items()}
+    return list(map(_encodable, value)) if isinstance(value, list) else value
 
 
-def titled_summary(record: SummaryRecord) -> str:
+def bare_summary(record: SummaryRecord, with_evidence: bool = False) -> str:
+    """The summary alone, or with the evidence of each line below it."""
+    if not record.summary or not with_evidence:
+        return record.summary or ""
+    shown = [text for line, passages in _lines(record) for text in (line, *(f"    > {each}" for each in passages))]
+    return "\n".join(shown if record.evidence is not None else [*shown, f"    {_NO_EVIDENCE}"])
+
+
+def titled_summary(record: SummaryRecord, with_evidence: bool = False) -> str:
     """The summary under the id of its document, to be read by people."""
-    return f"== {clean_text(record.id)} ==\n{record.summary or f'({record.status})'}\n"
+    return f"== {clean_text(record.id)} ==\n{bare_summary(record, with_evidence) or f'({record.status})'}\n"
 
 
-def markdown_page(record: SummaryRecord) -> str:
-    """The summary as a page: title or id of the document, a paragraph for each line, and the path of the document."""
+def markdown_page(record: SummaryRecord, with_evidence: bool = False) -> str:
+    """The summary as a page: title or id of the document, a paragraph for each line, and the path of the document.
+
+    With evidence, the passages of each line are a quote below it.
+    """
     title, path = (clean_text(text).replace("\n", " ") for text in (record.title or record.id, record.path))
     fence = "`" * (1 + max(map(len, re.findall("`+", path)), default=0))
     source = f"Source: {fence}{path}{fence}" if len(fence) == 1 else f"Source: {fence} {path} {fence}"
-    lines = clean_text(record.summary or "").splitlines()
-    return "\n\n".join([f"# {_literal(title)}", *map(_literal, lines), source])
+    parts = [f"# {_literal(title)}"]
+    for line, passages in _lines(record):
+        parts.append(_literal(line))
+        if with_evidence and passages:
+            parts.append("\n>\n".join(f"> {_literal(passage)}" for passage in passages))
+    if with_evidence and record.summary and record.evidence is None:
+        parts.append(f"> {_NO_EVIDENCE}")
+    return "\n\n".join([*parts, source])
+
+
+def _lines(record: SummaryRecord) -> Iterator[tuple[str, list[str]]]:
+    """The lines of the summary without blank ones, each with its passages, as people read them."""
+    lines = (record.summary or "").split("\n")
+    evidence = [*(record.evidence or []), *([] for _ in lines)]  # one that ends early leaves lines without passages
+    for line, spans in zip(lines, evidence, strict=False):
+        if line := clean_text(line).replace("\n", " "):
+            yield line, [_passage(span, line) for span in spans]
+
+
+def _passage(span: SourceSpan, line: str) -> str:
+    text = clean_text(span["text"]).replace("\n", " ")
+    return f"{span['start']}–{span['end']}" + (" (the same sentence)" if text == line else f": {text}")
 
 
 def _literal(line: str) -> str:

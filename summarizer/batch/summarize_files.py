@@ -82,7 +82,7 @@ def summarize_files(
     started = time.monotonic()
     processes = Processes.from_environment()
     keep_freed_memory()
-    destination = Output.named(output, options.text_format)
+    destination = Output.named(output, options.text_format, options.show_evidence)
     found = find_inputs(inputs, destination.folder or destination.records)
     report = BatchReport()
     total = _count(found, options)
@@ -212,6 +212,7 @@ def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
         summary_tokens=summary.summary_tokens,
         seconds=round(summary.seconds, 3),
         candidates=list(summary.candidates) or None,
+        evidence=summary.evidence,
         reader=document.reader,
         notes=[*document.notes, *summary.notes],
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from summarizer.errors import InputError
+from summarizer.evidence import Evidence
 from summarizer.generation_options import GenerationOptions
 from summarizer.settings import setting
 
@@ -64,6 +65,7 @@ class Summary:
     status: Literal["ok", "empty", "failed"] = "ok"  # empty: there was no text to summarize
     error: str | None = None
     candidates: tuple[str, ...] = ()  # where several were asked for, the summary first
+    evidence: Evidence | None = None  # for each line of the summary the passages it comes from; None: not known
     notes: tuple[str, ...] = ()  # on what the model could not read, in short plain sentences
     seconds: float = field(
         default=0.0, compare=False

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from summarizer.batch.input_documents import InputDocument
-from summarizer.batch.output import FolderSink
+from summarizer.batch.output import FolderSink, Output, open_sink
 from summarizer.batch.output_files import TextNames
-from summarizer.batch.records import SummaryRecord, markdown_page, titled_summary
+from summarizer.batch.processes import Processes
+from summarizer.batch.records import SummaryRecord, bare_summary, markdown_page, titled_summary
 from summarizer.batch.resume import RecordSink
 from summarizer.errors import InputError
 
@@ -165,7 +166,7 @@ def test_a_text_file_that_cannot_be_written_when_a_run_continues_is_that_documen
 
 
 def test_a_folder_of_markdown_mirrors_the_input(tmp_path):
-    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}), "md")
+    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}), markdown_page)
     document = InputDocument("sub/a.pdf", "in/sub/a.pdf", "Text", title="A title", text_file="sub/a.pdf.md")
     sink.write(0, document, replace(record("sub/a.pdf"), path="in/sub/a.pdf", title="A title"))
     page = (tmp_path / "sub/a.pdf.md").read_text()
@@ -183,6 +184,54 @@ def test_a_page_says_what_the_record_says_whatever_markdown_makes_of_signs():
     seen = [unescape(line) for line in re.findall(r"(?s)<(?:p|h1)>(.*?)</(?:p|h1)>", html)]
     assert seen == ["# A *title* _of_ <i>signs</i> #", *f"{text}\n{starts}".split("\n"), "Source: <code>a`b.txt</code>"]
     assert markdown_page(record("a.txt", "failed")) == "# a.txt\n\nSource: `a.txt`"
+
+
+EVIDENCE = [
+    [{"start": 4, "end": 20, "text": "It *rained* a lot."}],
+    [{"start": 30, "end": 42, "text": "Boats stayed"}, {"start": 42, "end": 52, "text": " in port.\n"}],
+    [],
+]
+SHOWN = replace(record("a"), summary="It *rained* a lot.\nBoats stayed in port.\nNobody knows.", evidence=EVIDENCE)
+
+
+def test_people_see_the_evidence_under_each_line():
+    below = "It *rained* a lot.\n    > 4–20 (the same sentence)\nBoats stayed in port.\n    > 30–42: Boats stayed\n"
+    assert bare_summary(SHOWN, with_evidence=True) == f"{below}    > 42–52: in port.\nNobody knows."
+    assert titled_summary(SHOWN, with_evidence=True).startswith(f"== a ==\n{below}")
+    assert bare_summary(SHOWN) == SHOWN.summary
+    unknown = replace(SHOWN, summary="Rain.", evidence=None)
+    assert bare_summary(unknown, with_evidence=True) == "Rain.\n    (This model does not record evidence.)"
+    assert bare_summary(record("a", "failed"), with_evidence=True) == ""
+
+
+def test_a_page_quotes_the_evidence_under_each_line():
+    parts = markdown_page(SHOWN, with_evidence=True).split("\n\n")
+    assert parts == [
+        *("# a", "It \\*rained\\* a lot.", "> 4–20 (the same sentence)"),
+        *("Boats stayed in port.", "> 30–42: Boats stayed\n>\n> 42–52: in port."),
+        *("Nobody knows.", "Source: `a`"),
+    ]
+    html = MarkdownIt("commonmark").render(markdown_page(SHOWN, with_evidence=True))
+    assert html.count("<blockquote>") == 2
+    assert "blockquote" not in MarkdownIt("commonmark").render(markdown_page(SHOWN))
+    assert "> (This model" in markdown_page(replace(SHOWN, evidence=None), with_evidence=True)
+
+
+def test_evidence_is_shown_in_markdown_and_on_the_terminal_alone(tmp_path, capfdbinary):
+    with pytest.raises(InputError, match="--show-evidence is for the terminal and for --format md"):
+        Output.named(str(tmp_path / "out.csv"), with_evidence=True)
+    for output, is_one in ((Output.named(None, with_evidence=True), False), (Output.named(None), True)):
+        sink = open_sink(output, {}, is_one, Processes(0, 1), print)
+        sink.write(0, DOCUMENTS[0], SHOWN)
+        sink.close()
+    with_titles, alone = capfdbinary.readouterr().out.decode().split("\n\n")
+    assert with_titles == titled_summary(SHOWN, with_evidence=True).strip()
+    assert alone == f"{SHOWN.summary}\n"
+    folder = Output.named(str(tmp_path / "out"), "md", with_evidence=True)
+    sink = open_sink(folder, {}, False, Processes(0, 1), print)
+    sink.write(0, DOCUMENTS[0], SHOWN)
+    sink.close()
+    assert (tmp_path / "out/a.txt").read_text() == markdown_page(SHOWN, with_evidence=True) + "\n"
 
 
 def test_a_run_that_does_not_continue_says_so(tmp_path):

@@ -5,12 +5,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from summarizer.batch.input_documents import InputDocument
-from summarizer.batch.records import SummaryRecord
+from summarizer.batch.records import SummaryRecord, write_records
 from summarizer.batch.resume import RecordSink
+from summarizer.evidence import read_evidence
+from summarizer.rows import read_rows
 
+EVIDENCE = [[{"start": 0, "end": 11, "text": "Two, “here”"}, {"start": 12, "end": 15, "text": "Or."}], []]
 RECORDS = [
     SummaryRecord(
-        "a", "a.txt", "A, “title”", "ok", "Two\nlines.", None, 9, 1, 3, 0.25, reader="plain", notes=["Guessed: “x”, y."]
+        *("a", "a.txt", "A, “title”", "ok", "Two\nlines.", None, 9, 1, 3, 0.25),
+        evidence=EVIDENCE,
+        reader="plain",
+        notes=["Guessed: “x”, y."],
     ),
     SummaryRecord("b", "b.txt", None, "failed", None, "broken", 0, 0, 0, 0.0),
 ]
@@ -31,8 +37,10 @@ def test_a_table_holds_the_records_in_the_order_of_the_input(tmp_path, suffix):
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [json.loads(row.pop("notes")) for row in rows] == [record.notes for record in RECORDS]
+    assert json.loads(rows[0].pop("evidence")) == EVIDENCE
+    assert rows[1].pop("evidence") == ""
     assert rows == [
-        {name: "" if value is None else str(value) for name, value in vars(record).items() if name != "notes"}
+        {name: "" if value is None else str(value) for name, value in vars(record).items() if name in rows[0]}
         for record in RECORDS
     ]
 
@@ -46,11 +54,39 @@ def test_a_table_without_documents_has_its_columns(tmp_path):
     assert pq.read_table(tmp_path / "out.parquet").column_names == list(vars(RECORDS[0]))
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_the_evidence_of_a_record_is_read_back_from_every_format(tmp_path, suffix):
+    write_records(tmp_path / f"out{suffix}", RECORDS)
+    found = [read_evidence(row.columns["evidence"]) for row in read_rows(tmp_path / f"out{suffix}")]
+    assert found == [EVIDENCE, None]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "",
+        "yes",
+        "{",
+        "[1]",
+        3,
+        [3],
+        [["a"]],
+        [[{"start": 0, "end": 1}]],
+        '[[{"start": 2, "end": 1, "text": ""}]]',
+    ],
+)
+def test_a_column_of_another_form_is_not_evidence(value):
+    assert read_evidence(value) is None
+
+
 def test_lone_surrogates_do_not_stop_a_table(tmp_path):
     for suffix in (".csv", ".parquet"):
         sink = RecordSink(tmp_path / f"out{suffix}", {})
-        record = SummaryRecord("a", "a\ud800", None, "ok", "S", None, 1, 0, 1, 0.0)
+        evidence = [[{"start": 0, "end": 1, "text": "\ud800"}]]
+        record = SummaryRecord("a", "a\ud800", None, "ok", "S", None, 1, 0, 1, 0.0, ["\ud800"], evidence)
         sink.write(0, InputDocument("a", "a", "text"), record)
         sink.finish()
         sink.clear()
-    assert pq.read_table(tmp_path / "out.parquet")["path"].to_pylist() == ["a?"]
+    (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert (row["path"], row["candidates"], row["evidence"][0][0]["text"]) == ("a?", ["?"], "?")

@@ -33,7 +33,7 @@ from summarizer.models.loading import choose_device, choose_dtype, resolve_model
 
 KEYS = [
     *("id", "path", "title", "status", "summary", "error"),
-    *("source_tokens", "dropped_tokens", "summary_tokens", "seconds", "reader", "notes"),
+    *("source_tokens", "dropped_tokens", "summary_tokens", "seconds", "evidence", "reader", "notes"),
 ]
 
 
