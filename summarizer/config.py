@@ -114,6 +114,12 @@ class TrainingConfig:
         1.0, "Gradients with a larger norm are scaled down to this norm. `.inf` means no limit.", more_than=0
     )
     label_smoothing: float = setting(0.0, "Label smoothing of the training loss.", at_least=0, less_than=1)
+    sentence_loss_weight: float | None = setting(
+        None,
+        "Weight of the loss of sentence selection beside that of the summary, 10 by default for models that select "
+        "sentences. If set, a model that selects none, new or pretrained, gains the selection.",
+        more_than=0,
+    )
     ema_decay: float | None = setting(
         None,
         "Decay of an exponential moving average of the weights, such as 0.999. If set, the averaged weights are "
@@ -245,6 +251,8 @@ class RunConfig:
             )
         measured_with = {"accuracy": "classification", "macro_f1": "classification", "average_precision": "selection"}
         task = measured_with.get(training.best_metric, "summarization")  # the others are ROUGE
+        if training.best_metric == "average_precision" and self.task == "summarization":
+            task = "summarization"  # of a model that selects sentences
         if training.best_metric != "loss" and task != self.task:
             raise InputError(f"training.best_metric={training.best_metric} is not measured with task={self.task}")
 

@@ -124,10 +124,14 @@ def load_shares(
 
 
 def collate(rows: list[dict[str, Any]], pad_token_id: int) -> dict[str, Tensor]:
-    """Pad rows on the right: input_ids and attention_mask [B, N], labels [B, T] with −100 for padding."""
+    """Pad rows on the right: input_ids and attention_mask [B, N], labels [B, T] with −100 for padding.
+
+    sentence_labels [B, S] likewise, where the rows have them.
+    """
+    labels = [name for name in ("labels", "sentence_labels") if name in rows[0]]
     return {
         **pad_with_mask([row["input_ids"] for row in rows], pad_token_id),
-        "labels": pad([row["labels"] for row in rows], IGNORED),
+        **{name: pad([row[name] for row in rows], IGNORED) for name in labels},
     }
 
 

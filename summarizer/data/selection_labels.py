@@ -26,11 +26,12 @@ DOCUMENTS_AT_A_TIME = 256
 Ids = NDArray[np.int64]
 
 
-def prepare_labels(data: PreparedData, tokenizer: Any) -> PreparedData:
+def prepare_labels(data: PreparedData, tokenizer: Any, column: str = "labels") -> PreparedData:
     """The same documents with labels of their sentences, made or found in the cache.
 
-    rows: `labels` has 1 for a sentence that the oracle takes, 0 for another, −100 for an empty line. A sentence is what
-    stands between line breaks. The report gains `document_frequencies`, one number for each token of the vocabulary.
+    rows: `column` has 1 for a sentence that the oracle takes, 0 for another, −100 for an empty line. By default it
+    replaces the labels of the summary. A sentence is what stands between line breaks. The report gains
+    `document_frequencies`, one number for each token of the vocabulary.
     Raises InputError where the tokenizer has no token for a line break.
     """
     import datasets
@@ -44,10 +45,14 @@ def prepare_labels(data: PreparedData, tokenizer: Any) -> PreparedData:
         write_json(account, {"document_frequencies": frequencies.tolist()})
     report = {**data.report, **json.loads(account.read_text(encoding="utf-8"))}
     labels = datasets.Dataset.from_file(str(arrow))
-    rows = datasets.concatenate_datasets(
-        [data.rows.remove_columns("labels"), labels.remove_columns("num_sentences")], axis=1
-    )
     lengths = labels.data["num_sentences"].to_pylist()
+    own = data.rows
+    if column == "labels":
+        own = own.remove_columns("labels")
+    else:
+        labels = labels.rename_column("labels", column)
+        lengths = data.target_lengths
+    rows = datasets.concatenate_datasets([own, labels.remove_columns("num_sentences")], axis=1)
     return replace(data, rows=rows, target_lengths=lengths, report=report)
 
 

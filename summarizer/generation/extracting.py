@@ -75,8 +75,9 @@ def _scores(model: Any, sources: list[Source], pad_token_id: int) -> list[tuple[
     """Scores and numbers of tokens of each source's lines."""
     batch = pad_with_mask([source.ids for source in sources], pad_token_id)
     ids, mask = batch["input_ids"].to(model.device), batch["attention_mask"].to(model.device).bool()
-    sentence_ids = model.sentence_ids(ids, mask)
-    logits = model(ids, mask, sentence_ids).logits.float().cpu()
+    encoder = model.get_encoder()
+    scored = model.scorer.score_document(encoder, encoder(ids, mask))
+    sentence_ids, logits = scored.sentence_ids, scored.scores.float().cpu()
     found = []
     for row, scores in zip(sentence_ids.cpu(), logits, strict=True):
         counts = row[row >= 0].bincount()

@@ -58,6 +58,12 @@ class SummarizerConfig(PreTrainedConfig):
     )
     scale_embedding: bool = setting(True, "Scale token embeddings by √d_model.")
     copy_mechanism: bool = setting(False, "The decoder can copy tokens of the document.")
+    sentence_selection: bool = setting(
+        False, "The model scores the sentences of a document, and its decoder reads only the best ones."
+    )
+    selected_tokens: int = setting(
+        1024, "Maximum number of source tokens that the decoder reads, with `sentence_selection`."
+    )
     sentence_layers: int = setting(2, "Number of layers over the sentences of a document, in a sentence selector.")
     sentence_mixer: str = setting("none", "Mixing of the layers over sentences: the name of a mixer.")
     sentence_mixer_options: dict[str, Any] | None = setting(None, "Options of `sentence_mixer`.")
@@ -97,7 +103,7 @@ class SummarizerConfig(PreTrainedConfig):
             raise ValueError("tie_word_embeddings=False: encoder, decoder and output share one embedding")
 
     def _check_sizes(self) -> None:
-        sizes = ("vocab_size", "d_model", "max_source_positions", "decoder_ffn_dim")
+        sizes = ("vocab_size", "d_model", "max_source_positions", "decoder_ffn_dim", "selected_tokens")
         sizes += ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads")
         least = {**dict.fromkeys(sizes, 1), "encoder_ffn_dim": 0, "neighbor_kernel_size": 0}
         least |= {"sentence_layers": 0, "sentence_ffn_dim": 0, "sentence_kernel_size": 0}

@@ -20,16 +20,28 @@ from summarizer.models.copying import CopyMechanism, CopySource
 from summarizer.models.decoder import CrossAttentionCache, DecoderStack
 from summarizer.models.encoder import EncoderStack
 from summarizer.models.layers import at_least_float32
+from summarizer.models.sentences import (
+    ScoredSentences,
+    SentenceScorer,
+    choose_by_tokens,
+    gather_tokens,
+    summed_selection_loss,
+    tokens_of,
+)
 from summarizer.models.vocabulary import label_log_probabilities
 from summarizer.padding import IGNORED
 
 
 @dataclass
 class EncoderOutput(BaseModelOutput):
-    """What the encoder returns: hidden states [B, N, d], and the ids (where they were given) and mask [B, N]."""
+    """What the encoder returns: hidden states [B, N, d], and the ids (where they were given) and mask [B, N].
+
+    sentence_ids [B, N]: the sentence of each token, once sentences are selected; N are the tokens of those.
+    """
 
     source_ids: Tensor | None = None
     source_mask: Tensor | None = None
+    sentence_ids: Tensor | None = None
 
 
 @dataclass
@@ -255,6 +267,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         self.model = FastformerSummarizerModel(config)
         self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.copying = CopyMechanism(config.d_model) if config.copy_mechanism else None
+        self.scorer = SentenceScorer(config) if config.sentence_selection else None
         self.post_init()
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
@@ -281,12 +294,18 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         num_items_in_batch: Tensor | int | None = None,
         label_smoothing: float = 0.0,
         return_logits: bool | None = None,
+        sentence_labels: Tensor | None = None,
+        sentence_loss_weight: float = 1.0,
         **kwargs: Any,
     ) -> Seq2SeqLMOutput | tuple:
         """input_ids [B, N], decoder_input_ids [R, T] or labels [B, T] (−100 = ignored) → loss and logits [R, T, V].
 
         The loss is the sum over target tokens divided by `num_items_in_batch`, by default their number. Logits are
         returned where there are no labels or in evaluation mode, unless `return_logits` says otherwise.
+
+        sentence_labels [B, S] (1: selected, 0: not, −100: ignored), for a model that selects sentences: the decoder
+        reads the labelled ones first, and each target token adds `sentence_loss_weight` × the mean binary
+        cross-entropy of the sentences to the loss.
         """
         if labels is not None:
             use_cache = False
@@ -294,6 +313,9 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
                 decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
         if encoder_outputs is None:
             encoder_outputs = self.model.encoder(input_ids, attention_mask, inputs_embeds, output_hidden_states)
+        sentence_loss = None
+        if sentence_labels is not None:
+            encoder_outputs, sentence_loss = self._select_labelled(encoder_outputs, sentence_labels)
         document = self.read_document(encoder_outputs, attention_mask, input_ids)
         cache = self.model.cache_to_use(cache, use_cache)
         hidden_states = self.model.decoder(
@@ -302,6 +324,8 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         loss = logits = None
         if labels is not None:
             loss = self._loss_sum(hidden_states, document.copy_source, labels, label_smoothing)
+            if sentence_loss is not None:
+                loss = loss + sentence_loss_weight * (labels != IGNORED).sum() * sentence_loss
             if num_items_in_batch is None:
                 num_items_in_batch = (labels != IGNORED).sum().clamp(min=1)  # a batch without targets: 0, not NaN
             loss = loss / num_items_in_batch
@@ -328,10 +352,48 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             raise ValueError("this model has no copy mechanism")
         return self.copying.scores(self.model.decoder(decoder_input_ids, document), document.copy_source)
 
+    def score_sentences(self, document: EncoderOutput, num_sentences: int | None = None) -> ScoredSentences:
+        """The scores of a document's sentences, from what the encoder returned. ValueError where it selects none."""
+        if self.scorer is None:
+            raise ValueError("this model selects no sentences (config.sentence_selection)")
+        return self.scorer.score_document(self.model.encoder, document, num_sentences=num_sentences)
+
+    def select(self, document: EncoderOutput, scored: ScoredSentences, chosen: Tensor | None = None) -> EncoderOutput:
+        """What the encoder returned, cut to the tokens of the `chosen` sentences [B, S].
+
+        By default those are the best ones, up to `config.selected_tokens` tokens.
+        """
+        if chosen is None:
+            chosen = choose_by_tokens(scored.scores, scored.sentence_ids, self.config.selected_tokens)
+        if document.last_hidden_state is None or document.source_ids is None:
+            raise ValueError("selecting needs the source's input_ids; hidden states alone are not enough")
+        mask, states, ids, sentence_ids = gather_tokens(
+            tokens_of(chosen, scored.sentence_ids),
+            document.last_hidden_state, document.source_ids, scored.sentence_ids,
+        )  # fmt: skip
+        return EncoderOutput(last_hidden_state=states, source_ids=ids, source_mask=mask, sentence_ids=sentence_ids)
+
+    def _select_labelled(self, document: EncoderOutput, labels: Tensor) -> tuple[EncoderOutput, Tensor]:
+        """The labelled sentences and, as far as there is room, the best others; the mean loss of the scores."""
+        scored = self.score_sentences(document, labels.shape[1])
+        total, count = summed_selection_loss(scored.scores, labels)
+        first = scored.scores.detach().masked_fill(labels == 1, torch.inf)
+        return self.select(document, scored._replace(scores=first)), total / count
+
     def read_document(
         self, encoder_outputs: Any, attention_mask: Tensor | None = None, input_ids: Tensor | None = None
     ) -> DocumentOutput:
-        """The same as the inner model's `read_document`, with what to copy from where this model copies."""
+        """The same as the inner model's `read_document`, with what to copy from where this model copies.
+
+        A model that selects sentences reads the best ones, unless they were selected before.
+        """
+        if (
+            self.scorer is not None
+            and isinstance(encoder_outputs, EncoderOutput)
+            and not isinstance(encoder_outputs, DocumentOutput)
+            and encoder_outputs.sentence_ids is None
+        ):
+            encoder_outputs = self.select(encoder_outputs, self.score_sentences(encoder_outputs))
         document = self.model.read_document(encoder_outputs, attention_mask, input_ids)
         if self.copying is None or document.copy_source is not None:
             return document

@@ -91,5 +91,5 @@ def _halves(batch: dict[str, Tensor]) -> list[dict[str, Tensor]]:
     for rows in (slice(None, middle), slice(middle, None)):
         half = {name: tensor[rows] for name, tensor in batch.items()}
         longest = int(half["attention_mask"].sum(dim=1).max())
-        halves.append({name: value if name == "labels" else value[:, :longest] for name, value in half.items()})
+        halves.append({name: value if name.endswith("labels") else value[:, :longest] for name, value in half.items()})
     return halves

@@ -48,7 +48,7 @@ class SentenceSelection:
         options = {"line_break_token_id": line_break_id(self.tokenizer)}
         kind = FastformerSummarizerForSentenceSelection
         model, self.notes = make_model(self.config, self.tokenizer, kind, **options)
-        self._start_token_weights(model)
+        start_token_weights(model, self._idf)
         check_lengths(model, self.tokenizer, self._longest)
         return model
 
@@ -57,36 +57,46 @@ class SentenceSelection:
         return model(**batch, label_smoothing=label_smoothing, num_items_in_batch=1).loss
 
     def metrics(self, model: Any, data: PreparedData, accelerator: Accelerator) -> tuple[dict[str, float], list[str]]:
-        """The mean of the documents' average precision, 0 to 1; documents without a positive label do not count."""
-        model.eval()
-        total, count = 0.0, 0
-        tokens_per_batch = self.config.training.tokens_per_batch
-        for _, tensors in share_in_batches(data, tokens_per_batch, accelerator, self.tokenizer.pad_token_id):
-            labels = tensors.pop("labels")
-            with torch.no_grad(), accelerator.autocast():
-                logits = model(**tensors).logits
-            for scores, wanted in zip(logits, labels, strict=True):
-                real = wanted[: len(scores)] >= 0
-                kept = wanted[: len(scores)][real]
-                if bool(kept.any()):
-                    total += average_precision(scores[real], kept)
-                    count += 1
-        model.train()
-        total, count = sum_over_processes(accelerator, [total, count])
-        return {"average_precision": total / max(count, 1)}, []
+        """The mean of the documents' average precision."""
+        return {"average_precision": mean_average_precision(model, data, accelerator, self.config, self.tokenizer)}, []
 
     def signature(self, _data: PreparedData) -> str:
         """Empty: average precision has no settings."""
         return ""
 
-    def _start_token_weights(self, model: Any) -> None:
-        comparison = model.scorer.comparison
-        if comparison is None or self._idf is None or model.config.token_weights_start == "zero":
-            return
-        if not bool(comparison.token_weights.any()):
-            idf = torch.zeros(model.config.vocab_size, dtype=torch.float64)
-            idf[: len(self._idf)] = torch.from_numpy(self._idf)
-            model.start_token_weights(idf)
+
+def start_token_weights(model: Any, idf: NDArray[np.float64] | None) -> None:
+    """Start the token weights of a model's scorer at log idf, unless they were trained or are to start at zero."""
+    comparison = model.scorer.comparison
+    if comparison is None or idf is None or model.config.token_weights_start == "zero":
+        return
+    if not bool(comparison.token_weights.any()):
+        padded = torch.zeros(model.config.vocab_size, dtype=torch.float64)
+        padded[: len(idf)] = torch.from_numpy(idf)
+        comparison.start_token_weights(padded)
+
+
+def mean_average_precision(
+    model: Any, data: PreparedData, accelerator: Accelerator, config: RunConfig, tokenizer: Any
+) -> float:
+    """The mean of the documents' average precision, 0 to 1; documents without a positive label do not count."""
+    model.eval()
+    total, count = 0.0, 0
+    for _, tensors in share_in_batches(data, config.training.tokens_per_batch, accelerator, tokenizer.pad_token_id):
+        labels = tensors["sentence_labels" if "sentence_labels" in tensors else "labels"]
+        encoder = model.get_encoder()
+        with torch.no_grad(), accelerator.autocast():
+            document = encoder(tensors["input_ids"], tensors["attention_mask"])
+            every_score = model.scorer.score_document(encoder, document).scores
+        for scores, wanted in zip(every_score, labels, strict=True):
+            real = wanted[: len(scores)] >= 0
+            kept = wanted[: len(scores)][real]
+            if bool(kept.any()):
+                total += average_precision(scores[: len(wanted)][real], kept)
+                count += 1
+    model.train()
+    total, count = sum_over_processes(accelerator, [total, count])
+    return total / max(count, 1)
 
 
 def average_precision(scores: Tensor, labels: Tensor) -> float:

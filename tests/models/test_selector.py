@@ -7,6 +7,7 @@ from torch import Tensor
 
 from summarizer.models import FastformerSummarizerForSentenceSelection
 from summarizer.models.mixers import MIXERS
+from summarizer.models.sentences import sentence_ids_of
 from tests.tiny import END, FIRST_WORD, MIXER_OPTIONS, padded_batch, randomize, tiny_config
 
 BREAK = 30  # the token of a line break
@@ -127,7 +128,7 @@ def test_the_loss_is_the_mean_over_sentences_or_a_share_of_the_sum():
 
 def test_sentences_may_be_given_as_an_id_for_each_token():
     model, batch = selector(), documents(LENGTHS)
-    ids = model.sentence_ids(batch["input_ids"], batch["attention_mask"].bool())
+    ids = sentence_ids_of(model.config, batch["input_ids"], batch["attention_mask"].bool())
     given = selector(line_break_token_id=None)(**batch, sentence_ids=ids).logits
     torch.testing.assert_close(given, model(**batch).logits)
     with pytest.raises(ValueError, match="line_break_token_id is not set"):
@@ -157,11 +158,8 @@ def test_token_weights_start_at_zero_or_at_log_idf():
     model = FastformerSummarizerForSentenceSelection(tiny_config())
     weights = model.scorer.comparison.token_weights
     assert not weights.any()
-    model.start_token_weights(torch.linspace(0, 3.9, 40))
+    model.scorer.comparison.start_token_weights(torch.linspace(0, 3.9, 40))
     torch.testing.assert_close(weights[[0, 10, 39]].exp(), torch.tensor([0.01, 1.0, 3.9]))
-    FastformerSummarizerForSentenceSelection(
-        tiny_config(document_product=False, document_cosines=False)
-    ).start_token_weights(torch.ones(40))
 
 
 def test_it_is_saved_and_loaded_bit_for_bit(tmp_path):
