@@ -365,10 +365,10 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         """
         if chosen is None:
             chosen = choose_by_tokens(scored.scores, scored.sentence_ids, self.config.selected_tokens)
-        if document.last_hidden_state is None or document.source_ids is None:
+        if document.last_hidden_state is None or document.source_ids is None or document.source_mask is None:
             raise ValueError("selecting needs the source's input_ids; hidden states alone are not enough")
         mask, states, ids, sentence_ids = gather_tokens(
-            tokens_of(chosen, scored.sentence_ids),
+            tokens_of(chosen, scored.sentence_ids) & document.source_mask,
             document.last_hidden_state, document.source_ids, scored.sentence_ids,
         )  # fmt: skip
         return EncoderOutput(last_hidden_state=states, source_ids=ids, source_mask=mask, sentence_ids=sentence_ids)

@@ -3,7 +3,7 @@ import random
 
 import pytest
 import torch
-from transformers import AutoTokenizer
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from summarizer.config import load_config
 from summarizer.errors import InputError
@@ -119,3 +119,20 @@ def test_average_precision_is_scikit_learns():
     # ranks of the two positives: 1 and 3
     scores, labels = torch.tensor([0.9, 0.1, 0.8, 0.3]), torch.tensor([1, 0, 0, 1])
     assert average_precision(scores, labels) == pytest.approx((1 / 1 + 2 / 3) / 2)
+
+
+def test_a_summarizer_learns_to_select_and_to_write_and_a_pretrained_one_gains_the_selection(configure, tmp_path):
+    options = ["task=summarization", "training.steps=4", "training.validate_every=4", "training.save_every=4"]
+    folder = train(configure(*options, "model.sentence_selection=true"))
+    last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert {"validation_loss", "average_precision"} <= set(last)
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder / "best")
+    assert model.scorer.comparison.token_weights.any()
+    config = model.config
+    tiny = tiny_model(vocab_size=config.vocab_size)
+    tiny.save_pretrained(tmp_path / "plain")
+    pretrained = [f"pretrained={tmp_path / 'plain'}", f"data.tokenizer={tmp_path / 'tokenizer'}", "name=gained"]
+    gained = train(configure(*options, *pretrained, "training.sentence_loss_weight=2", name="pretrained"))
+    assert AutoModelForSeq2SeqLM.from_pretrained(gained / "last").config.sentence_selection
+    continued = train(configure(*options, f"pretrained={gained / 'last'}", "name=on", name="pretrained"))
+    assert (continued / "best" / "model.safetensors").is_file()
