@@ -21,7 +21,7 @@ def main(
 
     The first half of the validation documents gives the means over others, the second half the losses.
     """
-    from summarizer.config import load_config
+    from summarizer.config_files import load_config
     from summarizer.experiments.mixing_use import measure_mixing_use, mixing_use_table
     from summarizer.files import check_writable, write_json
 

@@ -1,14 +1,8 @@
-"""The configuration of a training run: frozen data classes, a YAML file over their defaults, `key=value` over both.
+"""The configuration of a training run as frozen data classes. `config_files` reads them from YAML. No torch here."""
 
-This module never imports torch.
-"""
-
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
-
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from summarizer.errors import InputError
 from summarizer.generation_options import GenerationOptions
@@ -111,7 +105,10 @@ class TrainingConfig:
     )
     adam_betas: list[float] = setting([0.9, 0.98], "Decay rates beta1 and beta2 of AdamW.")
     max_grad_norm: float = setting(
-        1.0, "Gradients with a larger norm are scaled down to this norm. `.inf` means no limit.", more_than=0
+        1.0,
+        "Gradients with a larger norm are scaled down to this norm. `.inf` means no limit.",
+        more_than=0,
+        infinite=True,
     )
     label_smoothing: float = setting(0.0, "Label smoothing of the training loss.", at_least=0, less_than=1)
     sentence_loss_weight: float | None = setting(
@@ -152,7 +149,7 @@ class TrainingConfig:
         "This is useful for comparing encoders.",
     )
     freeze: list[str] = setting(
-        [], "Parameters whose names match one of these patterns are not trained. Example: [*encoder*]."
+        [], "Parameters whose names match one of these patterns are not trained. Example: ['*encoder*']."
     )
     lora: LoraConfig | None = setting(None, "Train low-rank adapters instead of the weights. Example: {r: 8}.")
 
@@ -238,6 +235,11 @@ class RunConfig:
         if any(value is not None for value in sampling) and not self.generation.do_sample:
             raise InputError("generation.temperature and generation.top_p need generation.do_sample=true")
         training = self.training
+        if self.pretrained and self.model:
+            raise InputError(
+                "'model' describes a new model and 'pretrained' names a trained one; give one of them (model=null "
+                "clears the model of a base)"
+            )
         if self.pretrained and training.initial_trunk:
             raise InputError("training.initial_trunk is for a new model; remove it or 'pretrained'")
         if training.initial_embeddings and training.initial_trunk:
@@ -261,110 +263,3 @@ def of_trained_model(config: RunConfig, model: str) -> RunConfig:
     """The run's task and data, but starting from a trained model."""
     start = replace(config.training, initial_embeddings=None, initial_trunk=None)
     return replace(config, pretrained=model, model={}, training=start)
-
-
-def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
-    """Read a YAML file over the defaults, then `key=value` overrides (dotted keys) over both.
-
-    `base: other.yaml` at the top of a file names a file to start from, relative to its own folder. The run's name
-    defaults to the file's name. Raises InputError that names the key, the file or override, and the valid values.
-    """
-    config = OmegaConf.structured(RunConfig(name=path.stem))
-    for file in _with_bases(path):
-        loaded = _load_yaml(file)
-        loaded.pop("base", None)
-        config = _merge(config, loaded, str(file))
-    for override in overrides or []:
-        if "=" not in override or override.startswith("="):
-            raise InputError(f"'{override}' is not an override; write key=value, such as training.steps=100")
-        config = _merge(config, _parse_override(override), f"'{override}'")
-    section = "generation."  # whose own messages begin with the key alone
-    try:
-        OmegaConf.to_object(config.generation)
-        section = ""
-        run: Any = OmegaConf.to_object(config)
-    except OmegaConfBaseException as error:  # a reference ${key} to an unknown key
-        raise InputError(f"{path}: {error.full_key}: {str(error).splitlines()[0]}") from error
-    except InputError as error:
-        raise InputError(f"{path}: {section}{error}") from None
-    return run
-
-
-def to_yaml(config: RunConfig) -> str:
-    """The complete configuration as YAML, as saved with every run; load_config reads it."""
-    return OmegaConf.to_yaml(OmegaConf.structured(config))
-
-
-def changed_keys(before: RunConfig, after: RunConfig) -> list[str]:
-    """The keys whose values differ, as "key: before → after"; names and folders of the run are left out."""
-    old, new = _flat(asdict(before)), _flat(asdict(after))
-    ignored = ("resume", "name", "output_dir", "data.cache_dir")
-    return [
-        f"{key}: {old.get(key)} → {new.get(key)}"
-        for key in {**old, **new}
-        if key not in ignored and old.get(key) != new.get(key)
-    ]
-
-
-def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return flat
-
-
-def _with_bases(path: Path) -> list[Path]:
-    """The chain of files from the outermost base to `path`."""
-    chain = [path]
-    while base := _load_yaml(chain[0]).get("base"):
-        parent = (chain[0].parent / str(base)).resolve()
-        if parent in [file.resolve() for file in chain]:
-            raise InputError(f"{chain[0]}: 'base' forms a cycle through {parent}")
-        chain.insert(0, parent)
-    return chain
-
-
-def _load_yaml(path: Path) -> Any:
-    try:
-        loaded = OmegaConf.load(path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such configuration file") from None
-    except Exception as error:  # yaml's and omegaconf's errors share no base class
-        raise InputError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    if not OmegaConf.is_dict(loaded):
-        raise InputError(f"{path}: expected keys and values at the top level")
-    return loaded
-
-
-def _parse_override(override: str) -> Any:
-    try:
-        return OmegaConf.from_dotlist([override])
-    except Exception as error:  # yaml's and omegaconf's errors share no base class
-        raise InputError(f"'{override}': not valid YAML: {' '.join(str(error).split())}") from error
-
-
-def _merge(config: Any, addition: Any, origin: str) -> Any:
-    training = addition.get("training")
-    if OmegaConf.is_dict(training) and training.get("mixed_precision") is False:
-        training["mixed_precision"] = "no"  # YAML reads an unquoted `no` as false
-    for name in addition:
-        try:
-            config = OmegaConf.merge(config, OmegaConf.masked_copy(addition, [name]))
-        except (OmegaConfBaseException, TypeError) as error:
-            key = getattr(error, "full_key", None) or str(name)
-            raise InputError(f"{origin}: {key}: {_reason(error, key, config)}") from error
-    return config
-
-
-def _reason(error: Exception, key: str, config: Any) -> str:
-    """What is wrong with the value of `key`; omegaconf's own wording where it is plain enough."""
-    reason = str(error).splitlines()[0]
-    if reason.startswith("Key "):
-        parent = OmegaConf.select(config, key.rpartition(".")[0]) if "." in key else config
-        parent = OmegaConf.structured(LoraConfig) if parent is None else parent  # the only section that may be null
-        return f"unknown key; choose from {', '.join(sorted(str(name) for name in parent))}"
-    if reason.startswith("Invalid value assigned"):
-        return "expected a list, such as [a, b]"
-    if reason.startswith(("Merge error", "Cannot merge")):
-        return "expected keys and values of its own"
-    return reason

@@ -1,7 +1,6 @@
 """How a summary is written: the options that the run configuration, the command line and the library share."""
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from summarizer.errors import InputError
@@ -33,9 +32,6 @@ class GenerationOptions:
     )
 
     def __post_init__(self) -> None:
-        for name in (each.name for each in fields(self)):
-            if isinstance(value := getattr(self, name), float) and not math.isfinite(value):
-                raise InputError(f"{name} must be a finite number, not {value}")
         check_settings(self, "")
         shortest, longest = self.token_limits
         if shortest is not None and longest is not None and shortest > longest:

@@ -8,7 +8,7 @@ FORK = """
 import os, socket, sys, time
 from pathlib import Path
 import datasets
-from summarizer.config import load_config
+from summarizer.config_files import load_config
 from summarizer.errors import InputError
 from summarizer.training import distributed, loop, summarization
 

@@ -1,18 +1,13 @@
+import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from summarizer.config import (
-    DataConfig,
-    RunConfig,
-    TrainingConfig,
-    changed_keys,
-    load_config,
-    to_yaml,
-)
+from summarizer.config import DataConfig, RunConfig, TrainingConfig
+from summarizer.config_files import changed_keys, load_config, to_yaml
 from summarizer.errors import InputError
 from summarizer.generation_options import GenerationOptions
 
@@ -34,8 +29,13 @@ def write(tmp_path):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("stepz: 1", "stepz: unknown key; choose from data, generation, model, name"),
-        ("training: {stepz: 1}", "training.stepz: unknown key; choose from adam_betas, average_best, batches_per_step"),
+        ("colour: 1", "colour: unknown key; choose from data, generation, model, name"),
+        ("pretraind: x", r"pretraind: unknown key; did you mean pretrained\?"),
+        ("training: {stepz: 1}", r"training.stepz: unknown key; did you mean steps\?"),
+        ("steps: 1", r"steps: unknown key; did you mean training.steps\?"),
+        ("training: {temprature: 1, q: 1}", r"temprature: unknown .*; .*training.q: unknown key; choose from adam_bet"),
+        ("training: {freeze: [*encoder*]}", r"not valid YAML: .*; put a value that begins with \* or & in quotes"),
+        ("pretrained: a\nmodel: {d_model: 8}", "give one of them .model=null clears the model of a base"),
         ("training: {steps: many}", "training.steps: Value 'many' of type 'str' could not be converted to Integer"),
         ("training: {steps: 1.5}", "training.steps: Value '1.5'"),
         ("training: {steps: true}", "training.steps: Value 'True'"),
@@ -64,7 +64,9 @@ def write(tmp_path):
         ("generation: {num_beams: 0}", "generation.num_beams must be at least 1"),
         ("generation: {length_penalty: .nan}", "generation.length_penalty must be a finite number"),
         ("generation: {min_summary_tokens: 600}", "generation.min_summary_tokens=600 is more than max_summary"),
-        ("training: {learning_rate: .nan}", "training.learning_rate must be at least 0, not nan"),
+        ("training: {learning_rate: .nan}", "training.learning_rate must be a finite number, not nan"),
+        ("training: {learning_rate: .inf}", "training.learning_rate must be a finite number, not inf"),
+        ("training: {lora: {alpha: .inf}}", "training.lora.alpha must be a finite number"),
         ("training: {max_grad_norm: .nan}", "training.max_grad_norm must be more than 0"),
         ("training: {ema_decay: 1}", "training.ema_decay must be less than 1"),
         ("seed: -1", "seed must be at least 0"),
@@ -87,7 +89,15 @@ def test_an_error_in_a_file_is_one_line_that_names_the_file_and_the_key(write, t
 @pytest.mark.parametrize(
     ("override", "named"),
     [
-        ("training.stepz=1", "'training.stepz=1': training.stepz: unknown key; choose from adam_betas"),
+        ("training.stepz=1", r"'training.stepz=1': training.stepz: unknown key; did you mean steps\?"),
+        ("training.log_every=0", "^'training.log_every=0': training.log_every must be at least 1, not 0"),
+        ("generation.num_beams=0", "^'generation.num_beams=0': generation.num_beams must be at least 1"),
+        ("training.learning_rate=inf", "^'training.learning_rate=inf': training.learning_rate must be a finite"),
+        (
+            "training.best_metric=rouge1",
+            "^'training.best_metric=rouge1': training.best_metric, .*data.validation",
+        ),
+        ("training.freeze=[*encoder*]", r"^'training.freeze=.\*encoder\*.': not valid YAML: .*\['\*encoder\*'\]"),
         ("training.steps=many", "'training.steps=many': training.steps: Value 'many'"),
         ("training.best_metric=rouge", "training.best_metric: .*'rouge1', 'rouge2', 'rougeL', 'rougeLsum'"),
         ("data.train=pairs.jsonl", "data.train: expected a list"),
@@ -161,7 +171,7 @@ def test_unusual_values_read_back_equal(write):
 
 
 def test_importing_the_configuration_imports_no_torch():
-    code = "import sys, summarizer.config; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    code = "import sys, summarizer.config_files; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
@@ -181,3 +191,50 @@ def test_what_changed_between_two_runs_is_named_apart_from_where_they_lie(write)
         *("model.d_model: 64 → 32", "data.train: [] → ['a']", "training.steps: 10000 → 5", "model.norm: None → post")
     ]
     assert changed_keys(before, before) == []
+
+
+def test_every_form_in_a_help_text_can_be_written_in_a_file_and_on_the_command_line(write):
+    from summarizer.config import LoraConfig
+
+    sections = {"": RunConfig, "data.": DataConfig, "training.": TrainingConfig, "training.lora.": LoraConfig}
+    forms = [
+        (f"{prefix}{each.name}", form)
+        for prefix, section in sections.items()
+        for each in fields(section)
+        for form in re.findall(r"Example: (.*)\.$", each.metadata.get("help", ""))
+    ]
+    assert ("training.freeze", "['*encoder*']") in forms
+    assert len(forms) >= 2
+    for key, form in forms:
+        section, _, name = key.rpartition(".")
+        loaded = load_config(write(f"{section}: {{{name}: {form}}}"))
+        assert loaded == load_config(write(""), [f"{key}={form}"])
+        assert loaded != RunConfig(name="mine")
+
+
+def test_a_whole_number_may_be_written_with_an_exponent(write):
+    text = "training: {steps: 1e3, tokens_per_batch: 2e4}"
+    for config in (
+        load_config(write(text)),
+        load_config(write(""), ["training.steps=1e3", "training={tokens_per_batch: 2.0e4}"]),
+    ):
+        assert (config.training.steps, config.training.tokens_per_batch) == (1000, 20_000)
+        assert type(config.training.steps) is int
+    with pytest.raises(InputError, match=r"Value '1.5'"):
+        load_config(write(""), ["training.steps=15e-1"])
+
+
+def test_null_clears_the_model_of_a_base(write):
+    write("model: {d_model: 8}", "base.yaml")
+    in_file = load_config(write("base: base.yaml\nmodel: null\npretrained: default"))
+    path = write("base: base.yaml")
+    for config in (in_file, load_config(path, ["model=null", "pretrained=default"])):
+        assert (config.model, config.pretrained) == ({}, "default")
+    assert load_config(path, ["model=null", "model.norm=post"]).model == {"norm": "post"}
+
+
+def test_all_unknown_keys_of_the_file_and_the_overrides_are_named_at_once(write):
+    with pytest.raises(InputError) as caught:
+        load_config(write("stepz: 1\ntraining: {learning_rat: 1}"), ["data.trian=[a]", "training.steps=many"])
+    for named in ("mine.yaml: stepz: ", "mine.yaml: training.learning_rat: ", "'data.trian=[a]': data.trian: "):
+        assert named in str(caught.value)

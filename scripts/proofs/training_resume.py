@@ -137,7 +137,7 @@ class _Child:
 
 def _train(name: str) -> None:
     """Train in this forked process, noting the documents of each step as it begins, and end the process."""
-    from summarizer.config import load_config
+    from summarizer.config_files import load_config
     from summarizer.training import loop, run
 
     load_shares = run.load_shares

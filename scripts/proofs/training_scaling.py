@@ -127,7 +127,7 @@ def _train(name: str, overrides: list[str]) -> None:
     import torch
     from accelerate import Accelerator
 
-    from summarizer.config import load_config
+    from summarizer.config_files import load_config
     from summarizer.training import loop
 
     models: list[Any] = []

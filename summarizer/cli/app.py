@@ -40,9 +40,14 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if _options["debug"] or not isinstance(error, (InputError, OSError)):
             traceback.print_exception(error)
-        message = " ".join(str(error).split()) or type(error).__name__
-        print(f"summarizer: error: {message}", file=sys.stderr)
+        print(f"summarizer: error: {_in_one_line(error)}", file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+
+
+def _in_one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"  # without the number that str(error) begins with
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _show_version(wanted: bool) -> None:

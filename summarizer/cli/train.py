@@ -21,7 +21,7 @@ def train(
     ] = False,
 ) -> None:
     """Train a model. To use several processes, run `accelerate launch scripts/train.py …` instead."""
-    from summarizer.config import load_config
+    from summarizer.config_files import load_config
     from summarizer.reporting.run_plot import plot_run
     from summarizer.training.loop import train as run
 

@@ -21,7 +21,8 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-from summarizer.config import RunConfig, changed_keys, load_config, of_trained_model, to_yaml
+from summarizer.config import RunConfig, of_trained_model
+from summarizer.config_files import changed_keys, load_config, to_yaml
 from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.errors import InputError
 from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, examples_path

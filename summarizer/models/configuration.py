@@ -7,7 +7,7 @@ from huggingface_hub.dataclasses import strict
 from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
-from summarizer.settings import setting
+from summarizer.settings import setting, unknown_key
 
 
 @strict
@@ -125,12 +125,11 @@ class SummarizerConfig(PreTrainedConfig):
     def from_options(cls, options: dict[str, Any]) -> "SummarizerConfig":
         """Build a configuration from a user's `model:` keys.
 
-        Raises ValueError that names the key: unknown, of a wrong type, or not among its choices.
+        Raises ValueError that names the key: unknown (all of them), of a wrong type, or not among its choices.
         """
         own = {field.name for field in fields(cls) if field.name in cls.__annotations__} - {"sentence_per_line"}
-        unknown = sorted(set(options) - own)
-        if unknown:
-            raise ValueError(f"model.{unknown[0]}: unknown key; choose from {', '.join(sorted(own))}")
+        if unknown := [f"model.{name}: {unknown_key(name, own)}" for name in sorted(set(options) - own)]:
+            raise ValueError("; ".join(unknown))
         whole = {
             name: float(value)
             for name, value in options.items()

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import HfApi
-from huggingface_hub.errors import HfHubHTTPError
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
 from summarizer.errors import InputError
+from summarizer.hub import model_hub_is_away
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 DEFAULT_MODEL = Path(__file__).parent.parent / "assets" / "default"
@@ -38,7 +37,7 @@ class ModelFiles:
                 json.loads(file.read_bytes())
             except ValueError as error:
                 raise InputError(f"{self._called}: {file.name} is not valid JSON ({error})") from error
-        self._cached_only = _hub_is_away(self._path)
+        self._cached_only = not folder.is_dir() and model_hub_is_away(self._path)
 
     def config(self) -> Any:
         """The model's configuration."""
@@ -73,9 +72,10 @@ class ModelFiles:
             with _quiet_transformers():
                 yield
         except Exception as error:  # safetensors', tokenizers', torch's and the hub's errors share no base class
-            away = "the hub cannot be reached: " if self._cached_only else ""
             reason = textwrap.shorten(str(error) or type(error).__name__, 300, placeholder=" …")
-            raise InputError(f"{self._called}: {part} cannot be loaded: {away}{reason}") from error
+            if self._cached_only and isinstance(error, OSError):
+                reason = "the hub cannot be reached, and the model is not in the local cache"
+            raise InputError(f"{self._called}: {part} cannot be loaded: {reason}") from error
 
 
 @contextmanager
@@ -90,19 +90,6 @@ def _quiet_transformers() -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if shown:
             logging.enable_progress_bar()
-
-
-def _hub_is_away(path: str) -> bool:
-    """Whether `path` is a hub id and the hub does not answer; asked once, since transformers retries for a minute."""
-    if Path(path).is_dir():
-        return False
-    try:
-        HfApi().model_info(path, timeout=10)
-    except HfHubHTTPError:  # an answer, such as that there is no such model, which loading reports
-        return False
-    except Exception:  # the errors of connections depend on the hub client's version
-        return True
-    return False
 
 
 def resolve_model(name: str, setting: str = "model") -> str:

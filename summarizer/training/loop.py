@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from transformers.utils.logging import disable_progress_bar
 
-from summarizer.config import RunConfig, to_yaml
+from summarizer.config import RunConfig
+from summarizer.config_files import to_yaml
 from summarizer.errors import StoppedError
 from summarizer.files import write_whole
 from summarizer.memory import keep_freed_memory
@@ -18,6 +19,7 @@ from summarizer.training.rehearsals import REHEARSALS
 from summarizer.training.run import Run
 from summarizer.training.run_log import RunLog, StepWindow, peak_memory
 from summarizer.training.sentence_selection import SentenceSelection
+from summarizer.training.starting_model import check_new_model
 from summarizer.training.summarization import Summarization
 
 TASKS: dict[str, Any] = {
@@ -34,6 +36,7 @@ def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = N
     learning rates.
     """
     folder = Path(config.output_dir, config.name)
+    check_new_model(config)
     keep_freed_memory()
     disable_progress_bar()  # transformers' progress bar for every file that it writes
     accelerator = make_accelerator(config.training, folder)

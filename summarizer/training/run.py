@@ -17,7 +17,8 @@ from typing import Any
 from accelerate import Accelerator
 from torch import Tensor
 
-from summarizer.config import RunConfig, changed_keys, load_config
+from summarizer.config import RunConfig
+from summarizer.config_files import changed_keys, load_config
 from summarizer.data.batching import BatchPlan, load_shares, num_labels_in
 from summarizer.data.pairs import find_pairs
 from summarizer.data.preparation import PreparedData, identical_documents

@@ -1,5 +1,7 @@
 """What a run starts from: the tokenizer, the model and its generation settings, built from the configuration."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -13,6 +15,7 @@ from summarizer.generation.options import SummarySettings
 from summarizer.generation_options import GenerationOptions
 from summarizer.models import FastformerSummarizerForSentenceSelection, SummarizerConfig
 from summarizer.models.loading import ModelFiles
+from summarizer.models.mixers import make_mixer
 
 # Options that change the computation but not the shape of any weight.
 _OF_TRUNK = (
@@ -33,8 +36,9 @@ OTHER_HEADS: dict[Any, dict[str, str]] = {
 
 def load_tokenizer(config: RunConfig) -> Any:
     """The tokenizer that the run names: its own, that of the model it starts from, or the default."""
+    key = "pretrained" if config.data.tokenizer is None and config.pretrained else "data.tokenizer"
     name = config.data.tokenizer or config.pretrained or "default"
-    return ModelFiles(name, "data.tokenizer", needs_config=False).tokenizer()
+    return ModelFiles(name, key, needs_config=False).tokenizer()
 
 
 def make_model(
@@ -60,6 +64,16 @@ def make_model(
     if auto_class is AutoModelForSeq2SeqLM:
         model.generation_config = make_generation_config(model, config.generation)
     return model.train(), notes  # a pretrained model is loaded in evaluation mode
+
+
+def check_new_model(config: RunConfig) -> None:
+    """Raise InputError for keys and values of `config.model` that cannot be right, before any data is read."""
+    if config.pretrained is not None:
+        return
+    with _naming_model():
+        made = SummarizerConfig.from_options({"vocab_size": 2**31, **config.model})
+        for mixer, options in ((made.mixer, made.mixer_options), (made.sentence_mixer, made.sentence_mixer_options)):
+            make_mixer(mixer, made.d_model, made.encoder_attention_heads, options)
 
 
 def check_lengths(model: Any, tokenizer: Any, longest: int) -> None:
@@ -90,12 +104,18 @@ def _new_model(config: RunConfig, tokenizer: Any, auto_class: Any, options: dict
         "eos_token_id": tokenizer.eos_token_id,
         "decoder_start_token_id": tokenizer.bos_token_id,
     }
-    try:
+    with _naming_model():
         model_config = SummarizerConfig.from_options({**from_tokenizer, **config.model})
         if (size := model_config.vocab_size) < len(tokenizer):
             raise ValueError(f"vocab_size={size} is less than the tokenizer's {len(tokenizer)} tokens")
         model_config.update(options)
         return auto_class.from_config(model_config)
+
+
+@contextmanager
+def _naming_model() -> Iterator[None]:
+    try:
+        yield
     except (ValueError, TypeError) as error:
         raise InputError(f"model: {' '.join(str(error).split())}") from error
 
@@ -105,8 +125,6 @@ def _load_pretrained(config: RunConfig, auto_class: Any, options: dict[str, Any]
 
     A model of ours with another head lends its encoder. Raises InputError where nothing can be loaded.
     """
-    if config.model:
-        raise InputError("'model' describes a new model and 'pretrained' names a trained one; give one of them")
     name = str(config.pretrained)
     files = ModelFiles(name, "pretrained")
     is_ours = files.config().model_type == SummarizerConfig.model_type

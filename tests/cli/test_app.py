@@ -94,7 +94,7 @@ def test_an_error_is_one_line_and_exit_status_one_and_debug_shows_where(run, tmp
     path = tmp_path / "c.yaml"
     path.write_text("training: {stepz: 1}", encoding="utf-8")
     for arguments, named in (
-        (["train", path], "training.stepz: unknown key"),
+        (["train", path], "training.stepz: unknown key; did you mean steps?"),
         (["train", tmp_path / "none.yaml"], "none.yaml: no such configuration file"),
         (["evaluate", tmp_path / "none.jsonl", tmp_path / "none.jsonl"], "none.jsonl"),
         (["compare", tmp_path / "none.json", "-o", tmp_path / "out"], "none.json: is not a file that"),
@@ -119,33 +119,44 @@ def test_summarizing_nothing_has_exit_status_two(run, tmp_path):
 
 
 def test_an_unexpected_error_shows_its_traceback(run, monkeypatch, tmp_path):
-    import summarizer.config
+    import summarizer.config_files
 
-    monkeypatch.setattr(summarizer.config, "load_config", lambda *_: 1 / 0)
+    monkeypatch.setattr(summarizer.config_files, "load_config", lambda *_: 1 / 0)
     status, _, err = run("train", tmp_path / "c.yaml")
     assert status == 1
     assert "Traceback" in err
     assert err.splitlines()[-1] == "summarizer: error: division by zero"
 
 
+def test_an_error_of_the_system_names_the_path_and_no_number(run, monkeypatch, tmp_path):
+    import summarizer.config_files
+
+    def fail(*_):
+        return (tmp_path / "gone" / "file.txt").open()
+
+    monkeypatch.setattr(summarizer.config_files, "load_config", fail)
+    expected = f"summarizer: error: {tmp_path}/gone/file.txt: No such file or directory\n"
+    assert run("train", tmp_path / "c.yaml") == (1, "", expected)
+
+
 def test_an_interrupt_shows_no_traceback(run, monkeypatch, tmp_path):
-    import summarizer.config
+    import summarizer.config_files
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(summarizer.config, "load_config", interrupt)
+    monkeypatch.setattr(summarizer.config_files, "load_config", interrupt)
     status, _, err = run("train", tmp_path / "c.yaml")
     assert (status, err) == (130, "summarizer: stopped\n")
 
 
 def test_work_that_was_stopped_is_no_error(run, monkeypatch, tmp_path):
-    import summarizer.config
+    import summarizer.config_files
 
     def stop(*_):
         raise StoppedError("stopped after step 3")
 
-    monkeypatch.setattr(summarizer.config, "load_config", stop)
+    monkeypatch.setattr(summarizer.config_files, "load_config", stop)
     assert run("train", tmp_path / "c.yaml") == (130, "", "summarizer: stopped after step 3\n")
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from summarizer.config import load_config
+from summarizer.config_files import load_config
 from summarizer.errors import InputError
 from summarizer.experiments.mixing_use import _GlobalVectors, measure_mixing_use, mixing_use_table, mixing_uses_table
 from summarizer.files import write_json

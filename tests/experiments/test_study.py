@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from summarizer.config import load_config
+from summarizer.config_files import load_config
 from summarizer.errors import InputError
 from summarizer.experiments.runs import Study, _run, _test_classifier, run_all
 from summarizer.experiments.study import run_study

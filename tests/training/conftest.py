@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from summarizer.config import RunConfig, load_config
+from summarizer.config import RunConfig
+from summarizer.config_files import load_config
 from tests.corpus import pair_rows, tiny_tokenizer, write_jsonl
 
 os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # runs are compared bit for bit

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from summarizer.config import load_config
+from summarizer.config_files import load_config
 from summarizer.errors import InputError
 from summarizer.training.classification import accuracy_and_macro_f1
 from summarizer.training.loop import train

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import summarizer
-from summarizer.config import load_config
+from summarizer.config_files import load_config
 from summarizer.data.batching import collate, load_shares
 from summarizer.data.preparation import prepare
 from summarizer.data.tokenizer import train_tokenizer

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from summarizer.config import load_config
+from summarizer.config_files import load_config
 from summarizer.errors import InputError
 from summarizer.generation.choosing import Budget
 from summarizer.generation.extracting import score_sentences

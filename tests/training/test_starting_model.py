@@ -2,9 +2,11 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, BartConfig, BartForConditionalGeneration
 
+from summarizer import hub
 from summarizer.config import RunConfig
 from summarizer.errors import InputError
 from summarizer.generation_options import GenerationOptions
+from summarizer.training.loop import train
 from summarizer.training.starting_model import (
     NAMES_WHEN_LOADED,
     OTHER_HEADS,
@@ -51,7 +53,11 @@ def test_a_new_model_fits_the_tokenizer_and_follows_from_the_seed(configure, tok
 @pytest.mark.parametrize(
     ("override", "named"),
     [
-        ("model.d_modell=8", "model.d_modell: unknown key; choose from .*d_model, "),
+        ("model.d_modell=8", r"model.d_modell: unknown key; did you mean d_model\?"),
+        (
+            "model={width: 8, layers: 2}",
+            "model.layers: unknown key; .*; model.width: unknown key; choose from ",
+        ),
         ("model.mixer=fastfomer", "unknown mixer 'fastfomer'; choose from .*fastformer, "),
         ("model.norm=middle", "norm"),
         ("model.d_model=wide", "d_model"),
@@ -87,9 +93,31 @@ def test_a_pretrained_model_keeps_no_prompt_as_it_is_trained_without_one(configu
     assert getattr(model.config, "task_specific_params", None) is None
 
 
-def test_model_and_pretrained_exclude_each_other(configure, tokenizer, bart_folder):
-    with pytest.raises(InputError, match="'model' describes a new model and 'pretrained' names a trained one"):
-        make_model(configure(f"pretrained={bart_folder}"), tokenizer)
+def test_keys_and_options_of_the_model_are_checked_before_any_data_are_read(configure):
+    for override, named in (
+        ("model.d_modell=8", "did you mean d_model"),
+        ("model.mixer_options.nothing=1", "nothing"),
+        ("model.sentence_mixer=fastfomer", "unknown mixer 'fastfomer'"),
+    ):
+        with pytest.raises(InputError, match=named):
+            train(configure(override, "data.train=[nowhere.jsonl]", "data.tokenizer=nowhere"))
+
+
+def test_a_hub_that_is_away_is_named_with_the_key_that_named_it_and_data_are_asked_for_once(configure, monkeypatch):
+    def away(self, name, timeout):
+        assert timeout < 5
+        raise ConnectionError
+
+    monkeypatch.setattr(hub.HfApi, "model_info", away)
+    monkeypatch.setattr(hub.HfApi, "dataset_info", away)
+    for override, key in (
+        ("pretrained=nobody/nothing", "pretrained 'nobody/nothing': tokenizer"),
+        ("data.tokenizer=nobody/nothing", "data.tokenizer 'nobody/nothing': tokenizer"),
+        ("data.train=[nobody/nothing]", "data.train: cannot load 'nobody/nothing'"),
+    ):
+        tokenizer = ["data.tokenizer=null"] if "pretrained" in override else []
+        with pytest.raises(InputError, match=f"^{key}.*: .*the hub cannot be reached"):
+            train(configure(override, *tokenizer, name="pretrained" if tokenizer else "base"))
 
 
 def test_what_cannot_be_loaded_is_named(configure, tokenizer, tmp_path):
