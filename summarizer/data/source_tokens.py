@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from summarizer.data.scripts import ScriptCheck
 from summarizer.errors import InputError
 from summarizer.text import clean_text, split_sentences
 
@@ -20,6 +21,7 @@ class Source:
     num_text_tokens: int
     dropped_tokens: int = 0
     text: str = field(default="", compare=False)  # the encoder does not read it
+    notes: tuple[str, ...] = ()  # from `encode`: what the model could not read, in short plain sentences
 
 
 class SourceEncoder:
@@ -35,6 +37,7 @@ class SourceEncoder:
         self._sentence_per_line = sentence_per_line
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
+        self._scripts = ScriptCheck(tokenizer)
         probe = encode_text(tokenizer, "a")
         framed = tokenizer("a", verbose=False).input_ids
         start = next((i for i in range(len(framed)) if framed[i : i + len(probe)] == probe), 0)
@@ -45,9 +48,9 @@ class SourceEncoder:
             raise InputError(f"max_source_tokens={max_tokens} leaves no room beside {self._num_added} special tokens")
 
     def encode(self, document: str) -> Source:
-        """Encode a text, cleaned."""
+        """Encode a text, cleaned. Raises InputError for a text in a script that the vocabulary lacks."""
         text = clean_text(document)
-        return replace(self.encode_many([text])[0], text=text)
+        return replace(self.encode_many([text])[0], text=text, notes=self._scripts.notes(text))
 
     def encode_many(self, texts: Sequence[str]) -> list[Source]:
         """Encode clean texts together, faster than one by one."""

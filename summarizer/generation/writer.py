@@ -34,7 +34,8 @@ DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
 
 def failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
     """The summary of a document that raised `error`, with the error on one line."""
-    message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+    message = " ".join(f"{kind}{error}".split())[:500]
     return Summary("", source_tokens, dropped_tokens, 0, "failed", message)
 
 
@@ -85,8 +86,8 @@ class SummaryWriter:
             summaries = [failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
         seconds = (time.monotonic() - started) / len(batch)
         return [
-            (position, replace(summary, seconds=seconds))
-            for (position, _), summary in zip(batch, summaries, strict=True)
+            (position, replace(summary, seconds=seconds, notes=source.notes))
+            for (position, source), summary in zip(batch, summaries, strict=True)
         ]
 
     def _try(self, model: Any, sources: list[Source]) -> tuple[list[Summary], Exception | None]:

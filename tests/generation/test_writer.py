@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from summarizer.data.scripts import ScriptCheck
 from summarizer.errors import InputError
 from summarizer.generation import summarizer as streaming
 from summarizer.generation import writer
@@ -57,6 +58,16 @@ def test_no_text_is_never_summarized(bart, tokenizer, monkeypatch):
     monkeypatch.setattr(bart, "generate", None, raising=False)
     for summary in Summarizer(bart, tokenizer).summarize(["", " \n\t "]):
         assert (summary.text, summary.status, summary.source_tokens) == ("", "empty", 0)
+
+
+def test_a_summary_tells_what_the_model_cannot_read(bart, tokenizer, text_of, monkeypatch):
+    monkeypatch.setattr(ScriptCheck, "_known", frozenset())
+    documents = ["Кооператив гавани.", f"{text_of(9)} Кооператив.", text_of(9)]
+    failed, part, plain = Summarizer(bart, tokenizer).summarize(documents)
+    assert failed.status == "failed"
+    assert failed.error == "in a script that the model does not know (Cyrillic); use a model for its language"
+    assert ["Cyrillic" in note for note in part.notes] == [True]
+    assert plain.notes == ()
 
 
 def test_a_summary_is_never_longer_than_its_document(bart, tokenizer, text_of):
