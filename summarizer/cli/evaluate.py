@@ -20,10 +20,10 @@ def evaluate(
         Path | None, typer.Option("-o", "--output", help="The JSON file to write. Defaults to PREDICTIONS.scores.json.")
     ] = None,
     baselines: Annotated[
-        bool, typer.Option("--baselines", help="Score Lead-k, random-k and the greedy oracle too; needs the documents.")
+        bool, typer.Option("--baselines", help="Score Lead-k, random-k and oracle-k too; needs the documents.")
     ] = False,
     lead_k: Annotated[
-        int | None, typer.Option(min=1, help="Sentences of Lead and random. Defaults to the mean of the references.")
+        int | None, typer.Option(min=1, help="Sentences of each baseline. Defaults to the mean of the references.")
     ] = None,
     validation: Annotated[
         Path | None, typer.Option(help="Choose --lead-k on the documents and references of this file.")

@@ -1,4 +1,4 @@
-"""Extractive baselines: Lead-k, random-k, LexRank and the greedy oracle."""
+"""Extractive baselines: Lead-k, random-k, LexRank-k and the greedy oracle-k."""
 
 import zlib
 from collections import Counter
@@ -73,16 +73,16 @@ def lexrank(sentences: Sequence[str], k: int, tokenizer: Tokenizer) -> list[str]
     return [str(sentence) for sentence in summarizers.LexRankSummarizer()(document, k)]
 
 
-def oracle(sentences: Sequence[str], reference: Sequence[str], tokenizer: Tokenizer) -> list[str]:
-    """Sentences picked one by one for the most ROUGE-1 + ROUGE-2 fmeasure against the reference, until none adds.
+def oracle(sentences: Sequence[str], reference: Sequence[str], k: int, tokenizer: Tokenizer) -> list[str]:
+    """At most k sentences, picked one by one for the most ROUGE-1 + ROUGE-2 fmeasure, until none adds.
 
-    They stay in the order of the document; of equal gains the first sentence wins. It is what an extractive summary
-    can reach, up to greediness.
+    They stay in the order of the document; of equal gains the first sentence wins. It is what an extract of k
+    sentences can reach, up to greediness.
     """
     tokens = [tokenizer.tokenize(sentence) for sentence in sentences]
     expected = [token for sentence in reference for token in tokenizer.tokenize(sentence)]
     selection = _Selection(tokens, expected)
-    while (index := selection.best_addition()) is not None:
+    while len(selection.chosen) < k and (index := selection.best_addition()) is not None:
         selection.add(index)
     return [sentences[index] for index in selection.chosen]
 

@@ -38,7 +38,7 @@ class EvaluationOptions:
     rouge: RougeSettings = field(default_factory=RougeSettings)
     columns: Columns = field(default_factory=Columns)
     policy: Policy = field(default_factory=Policy)
-    baselines: bool = False  # Lead-k, random-k and the oracle too; needs the documents
+    baselines: bool = False  # Lead-k, random-k and the oracle-k too; needs the documents
     lexrank: bool = False  # LexRank as well
     lead_k: int | None = None  # None: as fitted, or else the mean number of sentences of the references, rounded
     validation: Path | None = None  # pairs that k is fitted on
@@ -67,7 +67,7 @@ class Evaluation:
     scores: Intervals
     counts: dict[str, int]
     text_measures: dict[str, float]
-    baselines: dict[str, Intervals]  # by name: lead-K, random-K, oracle; empty if not asked for
+    baselines: dict[str, Intervals]  # by name: lead-K, random-K, oracle-K; empty if not asked for
     baseline_measures: dict[str, dict[str, float]]
     notes: list[str]  # how unmatched, duplicate and empty rows were handled
     inputs: dict[str, Any] = field(repr=False)  # where the texts are, seen from the folder of `output`

@@ -16,14 +16,14 @@ MODEL = ""  # among the systems of an example, the predictions
 class BaselineSettings:
     """Which baselines are scored beside the predictions."""
 
-    k: int  # sentences of Lead, random and LexRank
+    k: int  # sentences of each; the oracle may take fewer
     seed: int = 1
     lexrank: bool = False
 
     @property
     def names(self) -> list[str]:
         """Their names in the results."""
-        return [f"lead-{self.k}", f"random-{self.k}", *([f"lexrank-{self.k}"] if self.lexrank else []), "oracle"]
+        return [f"{name}-{self.k}" for name in ("lead", "random", *(["lexrank"] if self.lexrank else []), "oracle")]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,6 @@ def choose_sentences(example: Example, settings: RougeSettings, baselines: Basel
         lead(sentences, baselines.k),
         random_sentences(sentences, baselines.k, baselines.seed, example.id),
         *([lexrank(sentences, baselines.k, tokenizer)] if baselines.lexrank else []),
-        oracle(sentences, split_sentences(example.reference, settings.split), tokenizer),
+        oracle(sentences, split_sentences(example.reference, settings.split), baselines.k, tokenizer),
     ]
     return dict(zip(baselines.names, chosen, strict=True))

@@ -5,7 +5,7 @@ The numbers, and which of several longest subsequences is taken, are rouge-score
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 Tokens = Sequence[str]
 
@@ -36,6 +36,49 @@ def union_lcs_hits(reference: Sequence[Tokens], prediction: Sequence[Tokens]) ->
                 left_in_prediction[token] -= 1
                 left_in_reference[token] -= 1
     return hits
+
+
+class SentencesLcs:
+    """Sentences, indexed once, for their longest common subsequences with other sentences, all in one pass.
+
+    The tables of all sentences stand one after the other in one integer. A guard bit ends each of them. It is set
+    before every subtraction, so that none borrows from the next table, and cleared after it.
+    """
+
+    def __init__(self, sentences: Iterable[Tokens]) -> None:
+        self._places: dict[str, list[int]] = {}
+        self._positions: dict[str, int] = {}  # as far as asked for
+        self._spans: list[tuple[int, int]] = []
+        end = 0
+        for sentence in sentences:
+            for place, token in enumerate(sentence, start=end):
+                self._places.setdefault(token, []).append(place)
+            self._spans.append((end, end + len(sentence)))
+            end += len(sentence) + 1
+        self._num_bits = end
+        self._starts = self._bits(start for start, _ in self._spans)
+        self._guards = self._bits(stop for _, stop in self._spans)
+
+    def longest(self, tokens: Tokens) -> int:
+        """The length of the longest subsequence that `tokens` and one of the sentences have in common."""
+        row = 0
+        for token in tokens:
+            both = row | self._positions_of(token) | self._guards
+            row = both & (both ^ (both - (row << 1 | self._starts))) & ~self._guards
+        bits = f"{row:0{self._num_bits}b}"[::-1]
+        return max((bits.count("1", start, stop) for start, stop in self._spans), default=0)
+
+    def _positions_of(self, token: str) -> int:
+        if token not in self._positions:
+            self._positions[token] = self._bits(self._places.get(token, ()))
+        return self._positions[token]
+
+    def _bits(self, places: Iterable[int]) -> int:
+        """An integer whose bits are set at these places."""
+        content = bytearray(self._num_bits // 8 + 1)
+        for place in places:
+            content[place >> 3] |= 1 << (place & 7)
+        return int.from_bytes(content, "little")
 
 
 def _positions(tokens: Tokens) -> dict[str, int]:

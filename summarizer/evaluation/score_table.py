@@ -11,19 +11,7 @@ from summarizer.evaluation.rouge import MEASURES, Scores
 from summarizer.evaluation.statistics import Interval, bootstrap_intervals
 from summarizer.evaluation.text_measures import MEASURE_NAMES, TextMeasures
 
-_METRIC_LABELS = {
-    "rouge1": "ROUGE-1",
-    "rouge2": "ROUGE-2",
-    "rougeL": "ROUGE-L",
-    "rougeLsum": "ROUGE-Lsum",
-    "bertscore": "BERTScore",
-}
 Intervals = dict[str, dict[str, Interval]]  # by metric, then precision, recall, fmeasure; 0..1
-
-
-def metric_label(metric: str) -> str:
-    """`ROUGE-1` for `rouge1`; other metrics under their own name."""
-    return _METRIC_LABELS.get(metric, metric)
 
 
 class ScoreTable:

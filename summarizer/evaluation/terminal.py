@@ -1,11 +1,14 @@
 """The table that `summarizer evaluate` prints."""
 
+from collections.abc import Mapping
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from summarizer.evaluation.evaluate import Evaluation, examples_path
-from summarizer.evaluation.score_table import Intervals, metric_label
+from summarizer.evaluation.score_table import Intervals
+from summarizer.evaluation.score_text import SUPPORT, measure_label, measure_text, metric_label, with_interval
 
 WIDTH_IN_FILES = 140
 
@@ -30,21 +33,38 @@ def make_table(evaluation: Evaluation, name: str) -> Table:
     return table
 
 
+def make_support_table(measures: Mapping[str, Mapping[str, float]]) -> Table | None:
+    """The length of the summaries and how far their documents support them, by system; None without documents."""
+    shown = [name for name in ("summary_words", *SUPPORT) if any(name in found for found in measures.values())]
+    if shown == ["summary_words"]:
+        return None
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("", overflow="fold", min_width=10)
+    for name in shown:
+        table.add_column(measure_label(name), justify="right", no_wrap=True)
+    for system, found in measures.items():
+        table.add_row(system, *(measure_text(name, found.get(name)) for name in shown))
+    return table
+
+
 def print_evaluation(evaluation: Evaluation, name: str) -> None:
     """Print the table, what was counted or measured beside it, the signature, and where the files are."""
     console = table_console()
     console.print(make_table(evaluation, name))
+    if support := make_support_table({name: evaluation.text_measures, **evaluation.baseline_measures}):
+        console.print(support)
     for note in evaluation.notes:
         console.print(f"note: {note}")
     counts = [f"{count} {what.replace('_', ' ')}" for what, count in evaluation.counts.items() if count]
     if counts:
         console.print(f"counted: {', '.join(counts)}")
-    measures = [f"{what.replace('_', ' ')} {value:.3g}" for what, value in evaluation.text_measures.items()]
+    measures = [
+        f"{measure_label(what)} {measure_text(what, value)}" for what, value in evaluation.text_measures.items()
+    ]
     console.print(f"texts: {', '.join(measures)}")
     console.print(f"signature: {evaluation.signature}")
     console.print(f"written: {evaluation.output}, {examples_path(evaluation.output)}")
 
 
 def _cells(scores: Intervals) -> list[str]:
-    intervals = [measures["fmeasure"] for measures in scores.values()]
-    return [f"{100 * of.mean:.2f}\n[{100 * of.low:.2f}, {100 * of.high:.2f}]" for of in intervals]
+    return [with_interval(**vars(measures["fmeasure"])).replace(" ", "\n", 1) for measures in scores.values()]

@@ -1,17 +1,21 @@
-"""Measures of a summary that need no reference: length, novelty, repetition, copying, unsupported names and numbers."""
+"""Measures of a summary that need no reference: length, novelty, repetition, copying, support."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 
+from summarizer.evaluation.baselines import document_sentences, is_heading
 from summarizer.evaluation.copied_spans import CopyFinder
+from summarizer.evaluation.lcs import SentencesLcs
 from summarizer.evaluation.rouge import count_ngrams
 from summarizer.evaluation.rouge_tokens import make_tokenizer
 from summarizer.text import ends_sentence, split_sentences
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+SHORTEST_SENTENCE = 4  # words; a shorter one says too little to be supported or not
 _TOKENIZER = ("unicode", False)  # lower-cased words of any script, not stemmed
 
 
@@ -32,6 +36,8 @@ class TextMeasures:
     coverage: float | None = None  # share of the summary's words that lie in spans copied from the document
     density: float | None = None  # mean length, in words, of the copied span that a word lies in (Grusky et al., 2018)
     longest_copy: int | None = None  # words of the longest copied span
+    supported_sentences: float | None = None  # share of its sentences that are a subsequence of one in the document
+    sentence_coverage: float | None = None  # mean share of a sentence's words that one sentence of the document has
     numbers_not_in_source: float | None = None  # share of the summary's numbers that do not occur in the document
     names_not_in_source: float | None = None  # the same of capitalised words that open no sentence
 
@@ -51,6 +57,19 @@ class IndexedDocument:
     def copies(self) -> CopyFinder:
         """What summaries copy of it."""
         return CopyFinder(self.tokens)
+
+    @cached_property
+    def sentences(self) -> SentencesLcs:
+        """The words of its sentences without headings."""
+        tokenizer = make_tokenizer(*_TOKENIZER)
+        return SentencesLcs(map(tokenizer.tokenize, document_sentences(self.text)))
+
+    @cached_property
+    def headings(self) -> set[str]:
+        """The lines that are headings, in lower case; none where every line looks like one."""
+        lines = [line.strip() for line in self.text.split("\n") if line.strip()]
+        headings = [line.lower() for line in lines if is_heading(line)]
+        return set(headings) if len(headings) < len(lines) else set()
 
     @cached_property
     def ngrams(self) -> list[set[tuple[str, ...]]]:
@@ -97,6 +116,7 @@ def measure_text(summary: str, reference: str, document: str | IndexedDocument |
         sum(copied) / len(tokens),
         sum(length**2 for length in copied) / len(tokens),
         max(copied, default=0),
+        *_support(sentences, indexed),
         _share_missing(numbers, indexed.numbers),
         _share_missing(names, indexed.words),
     )
@@ -115,6 +135,19 @@ def names_in(sentences: Sequence[str]) -> list[str]:
         for word in _WORD.findall(sentence)[1:]
         if any(character.isupper() for character in word) and len(word) > 1
     ]
+
+
+def _support(sentences: Sequence[str], document: IndexedDocument) -> tuple[float, float] | tuple[None, None]:
+    """Share of supported sentences, and mean coverage by the best sentence of the document.
+
+    Headings of the document and sentences of fewer than SHORTEST_SENTENCE words are left out.
+    """
+    tokenizer = make_tokenizer(*_TOKENIZER)
+    counted = [tokenizer.tokenize(sentence) for sentence in sentences if sentence.lower() not in document.headings]
+    coverages = [document.sentences.longest(words) / len(words) for words in counted if len(words) >= SHORTEST_SENTENCE]
+    if not coverages:
+        return None, None
+    return sum(coverage == 1 for coverage in coverages) / len(coverages), fmean(coverages)
 
 
 def _repeated(items: Sequence[object]) -> float:

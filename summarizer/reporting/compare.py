@@ -84,7 +84,7 @@ def make_comparison(files: Sequence[ScoredFile], options: ComparisonOptions) -> 
     examples, notes = _examples(files, measured, metrics, options.max_examples)
     return Comparison(
         metrics=metrics,
-        baseline=measured[0].name,
+        compared_with=measured[0].name,
         num_examples=len(ids),
         signature=str(_signature(files[0], len(ids), options)),
         correction=options.correction,
@@ -133,9 +133,9 @@ def _tests(
     first: System, others: Sequence[System], metrics: Sequence[str], options: ComparisonOptions
 ) -> list[SystemTest]:
     """Every other system against the first, p-values corrected over the systems for each metric."""
-    baseline = first.fmeasures(metrics)
+    of_first = first.fmeasures(metrics)
     found = [
-        paired_tests(system.fmeasures(metrics) - baseline, options.samples, options.seed) for system in others
+        paired_tests(system.fmeasures(metrics) - of_first, options.samples, options.seed) for system in others
     ]  # [systems][metrics]
     adjusted = [
         adjust([by_metric[column].p_randomization for by_metric in found], options.correction)

@@ -34,10 +34,10 @@ class ComparedSystem:
 
 @dataclass(frozen=True)
 class SystemTest:
-    """A paired test of a system against the baseline: the difference of the mean F, and how sure its sign is."""
+    """A paired test of a system against another: the difference of the mean F, and how sure its sign is."""
 
     system: str
-    baseline: str
+    compared_with: str
     metric: str
     difference: float
     low: float
@@ -51,7 +51,7 @@ class SystemTest:
 
     @property
     def verdict(self) -> str:
-        """`better` or `worse` than the baseline where the corrected p-value is significant, else `not clear`."""
+        """`better` or `worse` than the other where the corrected p-value is significant, else `not clear`."""
         if self.p_adjusted >= SIGNIFICANT:
             return "not clear"
         return "better" if self.difference > 0 else "worse"
@@ -91,11 +91,11 @@ class ShownExample:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several systems on the same examples. The first system is the baseline of the tests."""
+    """Several systems on the same examples. In the tests, all of them are compared with the first."""
 
     metrics: Sequence[str]
     systems: Sequence[ComparedSystem]
-    baseline: str = ""
+    compared_with: str = ""
     num_examples: int = 0
     signature: str = ""
     correction: str = "none"
@@ -131,7 +131,7 @@ class Comparison:
         return [system for system in self.systems if system.name in scored and scored[system.name] == highest]
 
     def test_of(self, system: str, metric: str) -> SystemTest | None:
-        """The test of a system against the baseline."""
+        """The test of a system against the first."""
         return next((test for test in self.tests if (test.system, test.metric) == (system, metric)), None)
 
     def to_json(self) -> dict[str, Any]:

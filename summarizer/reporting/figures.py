@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
-from summarizer.evaluation.score_table import metric_label
+from summarizer.evaluation.score_text import metric_label
 from summarizer.files import write_whole
 from summarizer.reporting.comparison import Comparison, Score
 from summarizer.reporting.svg import page_svg
@@ -160,7 +160,7 @@ def _scores(comparison: Comparison, styles: Mapping[str, Style]) -> Panels:
 
 
 def _differences(comparison: Comparison, styles: Mapping[str, Style]) -> Panels:
-    """The paired differences from the baseline with their intervals, a panel a metric."""
+    """The paired differences from the first system with their intervals, a panel a metric."""
     panels = []
     for metric in dict.fromkeys(test.metric for test in comparison.tests):
         tests = [test for test in comparison.tests if test.metric == metric]

@@ -16,16 +16,5 @@ def escape(text: str) -> str:
     return " ".join(text.split())
 
 
-def percent(share: float) -> str:
-    """A score from 0 to 1 as a number from 0 to 100."""
-    return f"{100 * share:.2f}"
-
-
-def with_interval(mean: float, low: float | None, high: float | None) -> str:
-    """A score from 0 to 1 as a number from 0 to 100, with its interval if it has one."""
-    ends = "" if low is None or high is None else f" ({percent(low)} – {percent(high)})"
-    return percent(mean) + ends
-
-
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"

@@ -12,11 +12,18 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from summarizer.evaluation.score_table import metric_label
+from summarizer.evaluation.score_text import (
+    SUPPORT,
+    interval,
+    measure_label,
+    measure_text,
+    metric_label,
+    percent,
+    signed,
+)
 from summarizer.reporting.comparison import Comparison, ShownExample
 from summarizer.reporting.copied import Words, copied_passages
 from summarizer.reporting.figures import MARKERS, SERIES, Panels, Style, draw_svg, make_figures, system_styles
-from summarizer.reporting.markdown import percent
 
 _ASSETS = files("summarizer.reporting") / "assets"
 _NOT_PRINTABLE = re.compile("[\x00\ud800-\udfff]")  # not allowed in HTML, nor in UTF-8
@@ -30,13 +37,15 @@ def render_page(comparison: Comparison) -> str:
     """
     comparison = _printable(comparison)
     style, script = _asset("page.css"), _asset("page.js")
+    measures = list(dict.fromkeys(name for system in comparison.systems for name in system.measures))
     return _template().render(
         comparison=comparison,
         style=Markup(style),
         script=Markup(script),
         policy=f"default-src 'none'; style-src {_hashed(style)}; script-src {_hashed(script)}; base-uri 'none'",
         cards=_cards(comparison),
-        measures=list(dict.fromkeys(name for system in comparison.systems for name in system.measures)),
+        measures=measures,
+        support=[name for name in SUPPORT if name in measures],
         figures={name: _figure(name, panels) for name, panels in make_figures(comparison).items()},
         examples=_examples(comparison),
     )
@@ -65,10 +74,11 @@ def _template() -> jinja2.Template:
     environment.filters |= {
         "metric": metric_label,
         "percent": percent,
-        "signed": lambda share: f"{100 * share:+.2f}".replace("-", "−"),
+        "signed": signed,
         "probability": lambda value: "< 0.001" if value < 0.001 else f"{value:.3f}",
-        "measure": _measure,
+        "measure": measure_label,
     }
+    environment.globals |= {"interval": interval, "measure_text": measure_text}
     return environment.get_template("page.html.jinja")
 
 
@@ -95,7 +105,7 @@ def _printable(value: Any) -> Any:
 
 
 def _cards(comparison: Comparison) -> list[dict[str, Any]]:
-    """The score of the best models by metric, and how the first of them stands to the baseline."""
+    """The score of the best models by metric, and how the first of them compares with the first system."""
     cards = []
     for metric in comparison.metrics:
         if best := comparison.best(metric):
@@ -103,15 +113,6 @@ def _cards(comparison: Comparison) -> list[dict[str, Any]]:
             names = [system.name for system in best]
             cards.append({"metric": metric, "systems": names, "score": best[0].fmeasure(metric), "test": test})
     return cards
-
-
-def _measure(value: Any) -> str:
-    """A measure of texts for reading; what is not a number, as it is."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:,.3g}"
 
 
 def _examples(comparison: Comparison) -> dict[str, Any] | None:

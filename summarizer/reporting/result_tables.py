@@ -5,19 +5,28 @@ from pathlib import Path
 from typing import Any
 
 from summarizer.evaluation.rouge import ROUGE_TYPES
-from summarizer.evaluation.score_table import metric_label
-from summarizer.reporting.markdown import markdown_table, with_interval
+from summarizer.evaluation.score_text import SUPPORT, measure_label, measure_text, metric_label, with_interval
+from summarizer.reporting.markdown import markdown_table
 
 
 def rouge_table(scores_path: Path, name: str) -> str:
-    """ROUGE F (0 to 100) with 95 % intervals of a scores.json, its baselines beneath, its signature last."""
+    """ROUGE F (0 to 100) with 95 % intervals of a scores.json, its baselines beneath, its signature last.
+
+    How far the documents support the summaries stands beside, where the file holds it.
+    """
     scores: dict[str, Any] = json.loads(scores_path.read_text(encoding="utf-8"))
     systems = {f"**{name}**": scores["scores"], **(scores.get("baselines") or {})}
+    measures = {f"**{name}**": scores.get("text_measures", {}), **(scores.get("baseline_measures") or {})}
+    support = [measure for measure in SUPPORT if any(measure in found for found in measures.values())]
     rows = [
-        [system, *(with_interval(**found[rouge]["fmeasure"]) for rouge in ROUGE_TYPES)]
+        [
+            system,
+            *(with_interval(**found[rouge]["fmeasure"]) for rouge in ROUGE_TYPES),
+            *(measure_text(measure, measures.get(system, {}).get(measure)) for measure in support),
+        ]
         for system, found in systems.items()
     ]
-    table = markdown_table(["system", *map(metric_label, ROUGE_TYPES)], rows)
+    table = markdown_table(["system", *map(metric_label, ROUGE_TYPES), *map(measure_label, support)], rows)
     return f"{table}\n\n{scores['num_examples']} documents. Signature (scoring settings): `{scores['signature']}`"
 
 

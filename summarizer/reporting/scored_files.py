@@ -142,7 +142,7 @@ def _read_file(name: str, path: Path) -> ScoredFile:
             scores.setdefault(system, []).append(
                 [[columns[metric][measure] for measure in MEASURES] for metric in metrics]
             )
-            measures.setdefault(system, []).append([columns["measures"][each] for each in MEASURE_NAMES])
+            measures.setdefault(system, []).append([columns["measures"].get(each) for each in MEASURE_NAMES])
     if len(ids) != num_examples:
         raise InputError(f"{path}: counts {num_examples} examples, but {examples_path(path)} holds {len(ids)}")
     model, *baselines = (

@@ -9,27 +9,25 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
-from summarizer.evaluation.score_table import metric_label
-from summarizer.evaluation.terminal import table_console
+from summarizer.evaluation.score_text import (
+    SUPPORT,
+    measure_label,
+    measure_text,
+    metric_label,
+    signed,
+    with_interval,
+)
+from summarizer.evaluation.terminal import make_support_table, table_console
 from summarizer.reporting.comparison import SIGNIFICANT, ComparedSystem, Comparison
-from summarizer.reporting.markdown import escape, markdown_table, with_interval
+from summarizer.reporting.markdown import escape, markdown_table
 
-# Of all measures those that a README has room for, with their heads.
-MEASURE_HEADS = {
-    "summary_words": "words",
-    "compression": "compression",
-    "novel_bigrams": "new bigrams",
-    "repeated_trigrams": "repeated trigrams",
-    "coverage": "copied words",
-    "density": "copied span",
-    "numbers_not_in_source": "numbers not in source",
-    "names_not_in_source": "names not in source",
-    "truncated": "cut off",
-    "empty": "empty",
-}
-_PLAIN_NUMBERS = ("summary_words", "compression", "density")  # the others are shares
+# Of the measures that do not stand beside the scores, those that a README has room for.
+SHOWN_MEASURES = (
+    *("summary_words", "compression", "novel_bigrams", "repeated_trigrams", "coverage", "density"),
+    *("numbers_not_in_source", "names_not_in_source", "truncated", "empty"),
+)
 CSV_COLUMNS = (
-    *("system", "kind", "metric", "measure", "mean", "low", "high", "baseline", "difference"),
+    *("system", "kind", "metric", "measure", "mean", "low", "high", "compared_with", "difference"),
     *("difference_low", "difference_high", "p_bootstrap", "p_randomization", "p_adjusted", "wins", "losses", "ties"),
 )
 
@@ -47,18 +45,22 @@ def markdown_page(comparison: Comparison, figures: Sequence[str]) -> str:
         parts.append(f"*Published* rows were not run here, and on the test set of their authors: {sources}.")
     if comparison.tests:
         parts += [
-            f"## Differences from {escape(comparison.baseline)}",
+            f"## Differences from {escape(comparison.compared_with)}",
             difference_table(comparison),
             _about_tests(comparison),
         ]
     if any(system.measures for system in comparison.systems):
-        parts += ["## The texts", measure_table(comparison)]
+        parts += ["## Measures other than ROUGE", measure_table(comparison)]
     parts += [f"![{name.removesuffix('.png').replace('_', ' ')}]({name})" for name in figures]
     return "\n\n".join(parts) + "\n"
 
 
 def score_table(comparison: Comparison) -> str:
-    """F × 100 with intervals, a row a system; published rows in italics, the means of the best models in bold."""
+    """F × 100 with intervals, a row a system; published rows in italics, the means of the best models in bold.
+
+    How far the documents support the summaries stands beside, where that is known.
+    """
+    support = [name for name in SUPPORT if any(name in system.measures for system in comparison.systems)]
     rows = []
     for system in comparison.systems:
         cells = []
@@ -69,8 +71,9 @@ def score_table(comparison: Comparison) -> str:
         if system.kind == "published":
             cells = [f"*{cell}*" if cell else "" for cell in cells]
         name = escape(system.name)
+        cells += [measure_text(measure, system.measures.get(measure)) for measure in support]
         rows.append([f"*{name}*" if system.kind == "published" else name, *cells])
-    return markdown_table(["system", *map(metric_label, comparison.metrics)], rows)
+    return markdown_table(["system", *map(metric_label, comparison.metrics), *map(measure_label, support)], rows)
 
 
 def difference_table(comparison: Comparison) -> str:
@@ -79,7 +82,7 @@ def difference_table(comparison: Comparison) -> str:
         [
             escape(test.system),
             metric_label(test.metric),
-            f"{100 * test.difference:+.2f} ({100 * test.low:+.2f} – {100 * test.high:+.2f})",
+            f"{signed(test.difference)} ({signed(test.low)} – {signed(test.high)})",
             _p_value(test.p_bootstrap),
             _p_value(test.p_randomization),
             f"**{_p_value(test.p_adjusted)}**" if test.p_adjusted < SIGNIFICANT else _p_value(test.p_adjusted),
@@ -94,9 +97,11 @@ def difference_table(comparison: Comparison) -> str:
 def measure_table(comparison: Comparison) -> str:
     """Means of what the texts are like, a row a system."""
     systems = [system for system in comparison.systems if system.measures]
-    shown = [name for name in MEASURE_HEADS if any(name in system.measures for system in systems)]
-    rows = [[escape(system.name), *(_measure(name, system.measures.get(name)) for name in shown)] for system in systems]
-    return markdown_table(["system", *(MEASURE_HEADS[name] for name in shown)], rows)
+    shown = [name for name in SHOWN_MEASURES if any(name in system.measures for system in systems)]
+    rows = [
+        [escape(system.name), *(measure_text(name, system.measures.get(name)) for name in shown)] for system in systems
+    ]
+    return markdown_table(["system", *map(measure_label, shown)], rows)
 
 
 def csv_table(comparison: Comparison) -> str:
@@ -131,8 +136,10 @@ def print_comparison(comparison: Comparison, folder: Path) -> None:
             cells.append(_score(system, metric).replace(" ", f"{star}\n", 1))
         table.add_row(system.name, *cells, style="bright_black" if system.kind == "published" else None)
     console.print(table)
+    if support := make_support_table({system.name: system.measures for system in comparison.run_here}):
+        console.print(support)
     if comparison.tests:
-        console.print(f"* differs from {comparison.baseline}: {_about_tests(comparison)}")
+        console.print(f"* differs from {comparison.compared_with}: {_about_tests(comparison)}")
     for note in comparison.notes:
         console.print(note)
     console.print(f"signature: {comparison.signature}")
@@ -151,14 +158,6 @@ def _about_tests(comparison: Comparison) -> str:
 def _score(system: ComparedSystem, metric: str) -> str:
     score = system.fmeasure(metric)
     return with_interval(score.mean, score.low, score.high) if score else ""
-
-
-def _measure(name: str, value: float | None) -> str:
-    if value is None:
-        return ""
-    if name in _PLAIN_NUMBERS:
-        return f"{value:.1f}"
-    return f"{100 * value:.1f} %"
 
 
 def _p_value(p: float) -> str:

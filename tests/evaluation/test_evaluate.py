@@ -114,12 +114,12 @@ def test_baselines_stand_in_the_scores_and_the_oracle_is_the_best(files, samples
     evaluation = evaluate(*files, tmp_path / "scores.json", EvaluationOptions(baselines=True))
     k = round(fmean(len(split_sentences(reference)) for _, _, reference in samples))
     written = read(tmp_path / "scores.json")
-    assert list(written["baselines"]) == [f"lead-{k}", f"random-{k}", "oracle"]
+    assert list(written["baselines"]) == [f"lead-{k}", f"random-{k}", f"oracle-{k}"]
     assert f"|lead-k:{k}|" in written["signature"]
     rouge1 = {name: scores["rouge1"]["fmeasure"].mean for name, scores in evaluation.baselines.items()}
-    assert max(rouge1, key=lambda name: rouge1[name]) == "oracle"
+    assert max(rouge1, key=lambda name: rouge1[name]) == f"oracle-{k}"
     given = evaluate(*files, tmp_path / "given.json", EvaluationOptions(baselines=True, lead_k=2))
-    assert list(given.baselines) == ["lead-2", "random-2", "oracle"]
+    assert list(given.baselines) == ["lead-2", "random-2", "oracle-2"]
 
 
 def test_two_processes_write_the_same_files_as_one(files, tmp_path):
@@ -134,7 +134,7 @@ def test_k_is_fitted_on_a_validation_file_that_is_named(files, samples, write_js
     validation = write_jsonl("validation.jsonl", rows)
     options = EvaluationOptions(baselines=True, validation=validation)
     evaluation = evaluate(*files, tmp_path / "scores.json", options)
-    assert list(evaluation.baselines) == ["lead-2", "random-2", "oracle"]
+    assert list(evaluation.baselines) == ["lead-2", "random-2", "oracle-2"]
     assert read(tmp_path / "scores.json")["inputs"]["lead_k_fitted_on"] == "validation.jsonl"
     with pytest.raises(InputError, match=r"validation.jsonl:1: has no document to fit k on"):
         evaluate(
@@ -146,7 +146,7 @@ def test_k_is_fitted_on_a_validation_file_that_is_named(files, samples, write_js
 
 def test_lexrank_is_a_baseline_on_request(files, tmp_path):
     evaluation = evaluate(*files, tmp_path / "s.json", EvaluationOptions(baselines=True, lead_k=2, lexrank=True))
-    assert list(evaluation.baselines) == ["lead-2", "random-2", "lexrank-2", "oracle"]
+    assert list(evaluation.baselines) == ["lead-2", "random-2", "lexrank-2", "oracle-2"]
     assert "|sumy:" in str(evaluation.signature)
 
 
@@ -156,10 +156,11 @@ def test_texts_and_the_scores_of_baselines_stand_beside_on_request(files, sample
     lines = read_lines(tmp_path / "scores.examples.jsonl")
     for line, (_, document, reference) in zip(lines, samples, strict=True):
         assert (line["texts"]["document"], line["texts"]["references"]) == (document, [reference])
-        assert list(line["texts"]["baselines"]) == ["lead-2", "random-2", "oracle"]
+        assert list(line["texts"]["baselines"]) == ["lead-2", "random-2", "oracle-2"]
         assert line["baselines"]["lead-2"]["measures"]["coverage"] == 1
-    found = [line["baselines"]["oracle"]["rouge1"]["fmeasure"] for line in lines]
-    assert sum(found) / 5 == pytest.approx(evaluation.baselines["oracle"]["rouge1"]["fmeasure"].mean)
+        assert line["baselines"]["oracle-2"]["measures"]["supported_sentences"] == 1
+    found = [line["baselines"]["oracle-2"]["rouge1"]["fmeasure"] for line in lines]
+    assert sum(found) / 5 == pytest.approx(evaluation.baselines["oracle-2"]["rouge1"]["fmeasure"].mean)
     assert evaluation.baseline_measures["lead-2"]["novel_unigrams"] == 0
 
 
@@ -227,6 +228,10 @@ def test_the_command_writes_the_files_then_prints_a_table(files, capsys):
     scores = read(files[0].with_name("summaries.scores.json"))
     assert f"{100 * scores['scores']['rouge1']['fmeasure']['mean']:.2f}" in printed
     assert all(text in printed for text in ("ROUGE-Lsum", "oracle", "1 empty, 1 failed", scores["signature"]))
+    low, high = (100 * scores["scores"]["rouge1"]["fmeasure"][end] for end in ("low", "high"))
+    assert f"({low:.2f} – {high:.2f})" in printed
+    assert re.search(r"^ +summary words +supported sentences +sentence coverage *$", printed, re.MULTILINE)
+    assert re.search(r"oracle-\d+ +[\d.]+ +100\.0 % +100\.0 %", printed)
     assert files[0].with_name("summaries.scores.examples.jsonl").exists()
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from summarizer.evaluation.lcs import lcs_length
+from summarizer.evaluation.lcs import SentencesLcs, lcs_length
 from summarizer.evaluation.rouge import (
     ROUGE_TYPES,
     RougeSettings,
@@ -119,6 +119,15 @@ def test_scores_of_a_small_pair_are_the_ones_worked_out_by_hand():
 def test_the_longest_common_subsequence_is_longer_than_a_machine_word():
     tokens = [str(number) for number in range(200)]
     assert lcs_length(tokens, tokens[::2] + ["x"] * 70) == 100
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=9), max_size=5), st.lists(st.sampled_from("abcde"), max_size=9)
+)
+def test_the_longest_subsequence_shared_with_one_of_many_sentences_is_that_of_the_best_alone(sentences, tokens):
+    index = SentencesLcs(sentences)
+    expected = max((lcs_length(sentence, tokens) for sentence in sentences), default=0)
+    assert [index.longest(tokens), index.longest(tokens)] == [expected, expected]
 
 
 @pytest.mark.parametrize("stemmer", [True, False])

@@ -34,6 +34,8 @@ def test_measures_are_the_ones_counted_by_hand():
             "coverage": 1,
             "density": (9 + 9) / 6,
             "longest_copy": 3,
+            "supported_sentences": 0,
+            "sentence_coverage": 4 / 6,  # the cat sat the
             "numbers_not_in_source": None,
             "names_not_in_source": None,
         }
@@ -74,6 +76,37 @@ def test_names_are_capitalised_words_inside_sentences():
         1 / 2
     )
     assert measure_text("patients improved.", "x", DOCUMENT).names_not_in_source is None
+
+
+ARTICLE = """Methods of the first trial
+The trial, which began in 2019, enrolled 40 patients in Oslo and Bergen.
+Of them, 12 improved after the second dose."""
+
+
+@pytest.mark.parametrize(
+    ("summary", "supported", "coverage"),
+    [
+        ("The trial enrolled 40 patients in Bergen.", 1, 1),
+        ("the TRIAL enrolled 40 patients -- in bergen", 1, 1),  # case and punctuation do not count
+        ("The trial enrolled 12 patients in Bergen.", 0, 6 / 7),
+        ("Patients enrolled in the trial.", 0, 2 / 5),
+        ("The trial enrolled 40 patients. They all left Oslo.", 1 / 2, (1 + 1 / 4) / 2),
+        ("The trial enrolled 40 patients. Bergen it was.", 1, 1),  # three words do not count
+        ("Methods of the first trial\nThe trial enrolled 40 patients.", 1, 1),  # nor does a heading of the document
+        ("12 improved after the second dose of the trial.", 0, 6 / 9),  # not a sentence of the document alone
+        ("It was a trial", 0, 1 / 4),
+    ],
+)
+def test_a_sentence_is_supported_if_it_is_a_subsequence_of_one_of_the_document(summary, supported, coverage):
+    measures = measure_text(summary, "x", ARTICLE)
+    assert (measures.supported_sentences, measures.sentence_coverage) == pytest.approx((supported, coverage))
+
+
+def test_support_is_absent_without_sentences_that_count_or_without_a_document():
+    for measures in (measure_text("So it was.", "x", ARTICLE), measure_text("The trial enrolled 40 patients.", "x")):
+        assert measures.supported_sentences is measures.sentence_coverage is None
+    headings = "One line of words\nAnother line of words"
+    assert measure_text("another line of words", "x", headings).supported_sentences == 1
 
 
 def test_what_has_no_meaning_is_left_out_of_the_means():

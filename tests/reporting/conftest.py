@@ -51,7 +51,7 @@ def comparison() -> dict[str, Any]:
     predictions = {"fast": "The harbour was closed on Monday. Boats stayed.", "full": "Ferries stayed in port."}
     return {
         "metrics": METRICS,
-        "baseline": "lead-2",
+        "compared_with": "lead-2",
         "num_examples": 12,
         "signature": "rouge1+rouge2|tok:default|n:12",
         "systems": [
@@ -69,7 +69,7 @@ def comparison() -> dict[str, Any]:
         "tests": [
             {
                 "system": system,
-                "baseline": "lead-2",
+                "compared_with": "lead-2",
                 "metric": metric,
                 "difference": difference,
                 "low": difference - 0.02,

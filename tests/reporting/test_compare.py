@@ -62,9 +62,9 @@ def test_the_systems_are_the_files_their_baselines_and_the_published_ones(compar
     comparison, folder = compared
     assert {path.name for path in folder.iterdir()} >= {"comparison.csv", "comparison.md", "comparison.html"}
     kinds = {system["name"]: system["kind"] for system in comparison["systems"]}
-    assert list(kinds)[:5] == ["good", "poor", "lead-1", "random-1", "oracle"]
+    assert list(kinds)[:5] == ["good", "poor", "lead-1", "random-1", "oracle-1"]
     assert list(kinds.values()) == ["model"] * 2 + ["baseline"] * 3 + ["published"] * 7
-    assert (comparison["metrics"], comparison["baseline"], comparison["num_examples"]) == (METRICS, "good", 24)
+    assert (comparison["metrics"], comparison["compared_with"], comparison["num_examples"]) == (METRICS, "good", 24)
     fastformer = comparison["systems"][-1]
     assert fastformer["name"] == "Fastformer (published)"
     assert fastformer["metrics"]["rougeLsum"]["fmeasure"] == {"mean": 0.3481}
@@ -77,13 +77,13 @@ def test_means_intervals_and_measures_are_those_of_the_evaluations(scored, compa
     content = json.loads((scored / "poor.scores.json").read_text(encoding="utf-8"))
     assert systems["poor"]["metrics"] == content["scores"]
     assert systems["poor"]["measures"] == content["text_measures"]
-    assert systems["oracle"]["metrics"] == content["baselines"]["oracle"]
-    assert systems["oracle"]["measures"] == content["baseline_measures"]["oracle"]
+    assert systems["oracle-1"]["metrics"] == content["baselines"]["oracle-1"]
+    assert systems["oracle-1"]["measures"] == content["baseline_measures"]["oracle-1"]
 
 
 def test_every_other_system_is_tested_against_the_first_with_corrected_p_values(scored, compared):
     tests = compared[0]["tests"]
-    others = ["poor", "lead-1", "random-1", "oracle"]
+    others = ["poor", "lead-1", "random-1", "oracle-1"]
     assert [(test["system"], test["metric"]) for test in tests] == [(name, of) for name in others for of in METRICS]
     good, poor = (read_examples(scored / f"{name}.scores.examples.jsonl") for name in ("good", "poor"))
     differences = [
@@ -102,7 +102,7 @@ def test_scores_by_length_and_lengths_come_from_the_documents(scored, compared):
     comparison, _ = compared
     words = {row["id"]: len(row["document"].split()) for row in read_examples(scored / "references.jsonl")}
     assert {document["id"]: document["source_words"] for document in comparison["documents"]} == words
-    assert comparison["documents"][0]["summary_words"].keys() == {"good", "poor", "lead-1", "random-1", "oracle"}
+    assert comparison["documents"][0]["summary_words"].keys() == {"good", "poor", "lead-1", "random-1", "oracle-1"}
     groups = comparison["by_length"]
     assert [group["num_examples"] for group in groups] == [5, 5, 5, 5, 4]
     assert (groups[0]["shortest"], groups[-1]["longest"]) == (min(words.values()), max(words.values()))
@@ -119,7 +119,7 @@ def test_examples_have_the_texts_of_the_files_that_were_scored(scored, compared)
         row = rows[example["id"]]
         assert (example["document"], example["reference"]) == (row["document"], row["summary"])
         assert example["predictions"] == {"good": row["document"][:60], "poor": row["document"][25:][:60]}
-        assert example["scores"].keys() == {"good", "poor", "lead-1", "random-1", "oracle"}
+        assert example["scores"].keys() == {"good", "poor", "lead-1", "random-1", "oracle-1"}
         assert list(example["scores"]["good"]) == METRICS
 
 
@@ -144,7 +144,7 @@ def test_stored_texts_are_used_when_the_files_are_gone(scored, tmp_path):
     comparison = compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK)
     assert not comparison.notes
     for example in comparison.examples:
-        assert example.predictions.keys() == {"p", "lead-1", "random-1", "oracle"}
+        assert example.predictions.keys() == {"p", "lead-1", "random-1", "oracle-1"}
         assert example.document
 
 
@@ -228,7 +228,7 @@ def test_what_cannot_be_read_is_refused_with_the_reason(scored, tmp_path):
     for arguments, options, message in (
         ([str(tmp_path / "none.json")], QUICK, "none.json: is not a file that `summarizer evaluate` wrote"),
         ([str(tmp_path / "no.json")], QUICK, "no.json: is not a file that `summarizer evaluate` wrote"),
-        ([f"oracle={good}"], QUICK, "its model would be called oracle, as one of its baselines; name it: NAME="),
+        ([f"oracle-1={good}"], QUICK, "its model would be called oracle-1, as one of its baselines; name it: NAME="),
         ([good, good], QUICK, "several systems would be called good; name them"),
         ([good], ComparisonOptions(training=("x",)), "--training x: expected NAME=PATH"),
         ([good], ComparisonOptions(training=(f"x={good}",)), "cannot be read"),

@@ -39,7 +39,7 @@ def test_all_models_with_the_highest_score_are_bold(comparison):
 
 
 def test_a_test_is_a_row_with_its_interval_p_values_and_votes(comparison):
-    expected = r"| b\|\<x\> | ROUGE-1 | +2.00 (-1.00 – +5.00) | 0.020 | < 0.001 | **0.030** | 3 / 2 / 1 |"
+    expected = r"| b\|\<x\> | ROUGE-1 | +2.00 (−1.00 – +5.00) | 0.020 | < 0.001 | **0.030** | 3 / 2 / 1 |"
     assert difference_table(comparison).splitlines()[2] == expected
 
 
