@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from summarizer.models.fused_linear import Linear
+from summarizer.models.fused_linear import project
 from summarizer.models.layers import at_least_float32
 
 NEVER = torch.finfo(torch.float32).min  # the log of a probability of zero that gradients survive
@@ -34,27 +34,27 @@ class CopyMechanism(nn.Module):
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
-        self.query = Linear(d_model, d_model)
-        self.key = Linear(d_model, d_model)
-        self.gate = Linear(d_model, 1)
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(d_model, d_model)
+        self.gate = nn.Linear(d_model, 1)
 
     def read(self, document: Tensor, input_ids: Tensor, mask: Tensor) -> CopySource:
         """What to copy from in a document [B, N, d] with its tokens [B, N]."""
-        return CopySource(self.key(document), input_ids, mask)
+        return CopySource(project(self.key, document), input_ids, mask)
 
     def scores(self, hidden_states: Tensor, source: CopySource) -> Tensor:
         """Attention scores [B, beams × T, N] for hidden_states [R, T, d]; NEVER at padding.
 
         A document without real tokens offers its padding: the distribution then sums to 1 all the same.
         """
-        query = self.query(hidden_states).reshape(source.keys.shape[0], -1, hidden_states.shape[-1])
+        query = project(self.query, hidden_states).reshape(source.keys.shape[0], -1, hidden_states.shape[-1])
         scores = at_least_float32(torch.bmm(query, source.keys.transpose(1, 2))) * hidden_states.shape[-1] ** -0.5
         visible = source.mask | ~source.mask.any(dim=1, keepdim=True)
         return scores.masked_fill(~visible[:, None, :], NEVER)
 
     def log_gates(self, hidden_states: Tensor) -> tuple[Tensor, Tensor]:
         """log c and log (1 − c), each [R, T]: the shares of copying and of generating."""
-        gate = at_least_float32(self.gate(hidden_states).squeeze(-1))
+        gate = at_least_float32(project(self.gate, hidden_states).squeeze(-1))
         return F.logsigmoid(gate), F.logsigmoid(-gate)
 
     def target_log_probabilities(

@@ -14,7 +14,7 @@ from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
-from summarizer.models.fused_linear import Linear
+from summarizer.models.fused_linear import project
 from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, layer_norm, sinusoids
 
 FEW_QUERIES = 16  # from 32 on the fused kernel wins
@@ -56,17 +56,19 @@ class SelfAttention(nn.Module):
     def __init__(self, d_model: int, num_heads: int, layer_index: int) -> None:
         super().__init__()
         self.num_heads, self.layer_index = num_heads, layer_index
-        self.query_key_value = Linear(d_model, 3 * d_model)
-        self.output = Linear(d_model, d_model)
+        self.query_key_value = nn.Linear(d_model, 3 * d_model)
+        self.output = nn.Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor | None, cache: Cache | None) -> Tensor:
         """hidden_states [R, T, d], mask [R or 1, 1, T, past + T] bool or None for plain causal → [R, T, d]."""
-        query, key, value = (_split_heads(x, self.num_heads) for x in self.query_key_value(hidden_states).chunk(3, -1))
+        query, key, value = (
+            _split_heads(x, self.num_heads) for x in project(self.query_key_value, hidden_states).chunk(3, -1)
+        )
         if cache is not None:
             key, value = cache.update(key, value, self.layer_index)
         is_causal = mask is None and query.shape[2] > 1  # a single query, the last, sees everything
         attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
-        return self.output(attended.transpose(1, 2).flatten(2))
+        return project(self.output, attended.transpose(1, 2).flatten(2))
 
 
 class CrossAttention(nn.Module):
@@ -75,13 +77,13 @@ class CrossAttention(nn.Module):
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
         self.num_heads = num_heads
-        self.query = Linear(d_model, d_model)
-        self.key_value = Linear(d_model, 2 * d_model)
-        self.output = Linear(d_model, d_model)
+        self.query = nn.Linear(d_model, d_model)
+        self.key_value = nn.Linear(d_model, 2 * d_model)
+        self.output = nn.Linear(d_model, d_model)
 
     def read(self, document: Tensor) -> CrossAttentionCache:
         """Keys and values of a document [B, N, d]; without gradients each head's lie together, for speed."""
-        key, value = (_split_heads(x, self.num_heads) for x in self.key_value(document).chunk(2, dim=-1))
+        key, value = (_split_heads(x, self.num_heads) for x in project(self.key_value, document).chunk(2, dim=-1))
         if not torch.is_grad_enabled():
             key, value = key.contiguous(), value.contiguous()
         return CrossAttentionCache(key, value)
@@ -89,9 +91,9 @@ class CrossAttention(nn.Module):
     def forward(self, hidden_states: Tensor, document: CrossAttentionCache, mask: Tensor) -> Tensor:
         """hidden_states [R, T, d], mask [B, 1, 1, N] bool → [R, T, d]."""
         rows, length, d_model = hidden_states.shape
-        query = self.query(hidden_states).view(document.keys.shape[0], -1, d_model)  # [B, beams × T, d]
+        query = project(self.query, hidden_states).view(document.keys.shape[0], -1, d_model)  # [B, beams × T, d]
         attended = _attend(_split_heads(query, self.num_heads), document.keys, document.values, mask)
-        return self.output(attended.transpose(1, 2).reshape(rows, length, d_model))
+        return project(self.output, attended.transpose(1, 2).reshape(rows, length, d_model))
 
 
 class DecoderLayer(GradientCheckpointingLayer):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
 from summarizer.models.configuration import SummarizerConfig
-from summarizer.models.fused_linear import Linear, linear
+from summarizer.models.fused_linear import project
 
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:
@@ -43,15 +43,15 @@ class FeedForward(nn.Module):
         if activation not in ACT2FN:
             raise ValueError(f"unknown activation_function '{activation}'; choose from {', '.join(sorted(ACT2FN))}")
         self.is_gelu = activation == "gelu"
-        self.up = Linear(d_model, inner_size)
+        self.up = nn.Linear(d_model, inner_size)
         self.activation = ACT2FN[activation]
-        self.down = Linear(inner_size, d_model)
+        self.down = nn.Linear(inner_size, d_model)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
         """[..., d] → [..., d]."""
-        if self.is_gelu and type(self.up) is Linear:  # not what peft or a quantizer has wrapped
-            return self.down(linear(hidden_states, self.up.weight, self.up.bias, "gelu"))
-        return self.down(self.activation(self.up(hidden_states)))
+        if self.is_gelu:
+            return project(self.down, project(self.up, hidden_states, "gelu"))
+        return project(self.down, self.activation(project(self.up, hidden_states)))
 
 
 class Residual(nn.Module):

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from summarizer.models.fused_linear import is_plain
+
 CHUNK = 1024  # labels at a time
 
 
@@ -61,9 +63,9 @@ class LabelLogProbabilities(torch.autograd.Function):
 
 def label_log_probabilities(hidden: Tensor, projection: torch.nn.Module, labels: Tensor) -> tuple[Tensor, Tensor]:
     """log p of each label [M] and its mean over the vocabulary [M], for hidden [M, d] and a linear map d → V."""
-    if type(projection) is torch.nn.Linear and projection.bias is None:
+    if is_plain(projection) and projection.bias is None:
         label_term, mean_term = LabelLogProbabilities.apply(hidden, projection.weight, labels)  # pyright: ignore (apply is untyped)
         return label_term, mean_term
-    logits = projection(hidden)  # an adapter around the projection
+    logits = projection(hidden)  # with an adapter, quantized or offloaded
     log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
     return log_probabilities.gather(-1, labels[:, None]).squeeze(-1), log_probabilities.mean(dim=-1)

@@ -1,4 +1,4 @@
-"""The fused linear layer against torch's own: results, and where it stays out of the way."""
+"""The fused product against torch's own: results, and where it stays out of the way."""
 
 import pytest
 import torch
@@ -6,8 +6,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from summarizer.models import fused_linear as module
-from summarizer.models.fused_linear import Linear, linear
+from summarizer.models.fused_linear import is_plain, linear, project
 from summarizer.models.layers import FeedForward
+from summarizer.models.mixers import MIXERS
 from tests.tiny import padded_batch, tiny_model
 
 BFLOAT16 = torch.bfloat16
@@ -19,7 +20,7 @@ needs_fused_product = pytest.mark.skipif(
 @pytest.fixture
 def layer():
     torch.manual_seed(0)
-    return Linear(48, 80, dtype=BFLOAT16)
+    return nn.Linear(48, 80, dtype=BFLOAT16)
 
 
 def plain(monkeypatch):
@@ -67,20 +68,49 @@ def test_only_bfloat16_without_gradients_is_fused(layer, monkeypatch):
         assert not module._is_fused(half.to("meta"), layer.weight.to("meta"))
         with torch.autocast("cpu", BFLOAT16):
             assert not module._is_fused(half, layer.weight)
-        fused = layer(half)
+        fused = project(layer, half)
         plain(monkeypatch)
         assert not module._is_fused(half, layer.weight)
-        torch.testing.assert_close(layer(half), fused, rtol=2e-2, atol=1e-2)
+        torch.testing.assert_close(project(layer, half), fused, rtol=2e-2, atol=1e-2)
 
 
 def test_gradients_are_those_of_torchs_own_layer(layer):
     own = nn.Linear(48, 80, dtype=BFLOAT16)
     own.load_state_dict(layer.state_dict())
     x = torch.randn(4, 48).to(BFLOAT16)
-    for each in (own, layer):
-        each(x).square().sum().backward()
+    own(x).square().sum().backward()
+    project(layer, x).square().sum().backward()
     assert torch.equal(layer.weight.grad, own.weight.grad)
     assert torch.equal(layer.bias.grad, own.bias.grad)
+
+
+@pytest.mark.parametrize("mixer", sorted(MIXERS))
+def test_every_linear_layer_is_torchs_own_and_plain(mixer):
+    """Quantizers such as bitsandbytes look for `type(module) is nn.Linear`."""
+    model = tiny_model(mixer=mixer, copy_mechanism=True)
+    layers = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    assert len(layers) > 10
+    assert all(map(is_plain, layers))
+
+
+@pytest.mark.parametrize("change", ["forward_hook", "forward_pre_hook", "full_backward_hook", "forward", "subclass"])
+def test_a_changed_layer_is_asked_itself(layer, change):
+    seen = []
+    if change == "forward":  # as accelerate does
+        forward = layer.forward
+        layer.forward = lambda x: seen.append(1) or forward(x)
+    elif change == "subclass":
+        layer.__class__ = type("Counting", (nn.Linear,), {"forward": lambda self, x: seen.append(1) or x})
+    else:
+        getattr(layer, f"register_{change}")(lambda *_: seen.append(1) or None)
+    assert not is_plain(layer)
+    x = torch.randn(4, 48).to(BFLOAT16)
+    if change == "full_backward_hook":
+        project(layer, x.requires_grad_()).sum().backward()
+    else:
+        with torch.no_grad():
+            project(layer, x)
+    assert seen
 
 
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from summarizer.models.fused_linear import project
 from summarizer.models.mixers.checks import check_at_least
 from summarizer.models.mixers.full import Attention, attend_to_all, split_heads
 
@@ -39,18 +40,18 @@ class BigBird(Attention):
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
-        query, key, value = split_heads(self.query_key_value(hidden_states), 3, self.num_heads)
+        query, key, value = split_heads(project(self.query_key_value, hidden_states), 3, self.num_heads)
         positions = torch.arange(1, mask.shape[1] + 1, device=mask.device)
         lengths = (mask * positions).amax(dim=1)
         limit = (5 + 2 * self.num_random_blocks) * self.block_size
         long = lengths >= limit
         if long.all():
-            return self.output(self._block_sparse(query, key, value, mask, lengths))
+            return project(self.output, self._block_sparse(query, key, value, mask, lengths))
         mixed = query.new_zeros(hidden_states.shape)
         mixed[~long, :limit] = attend_to_all(*(part[~long, :limit] for part in (query, key, value, mask)))
         if long.any():
             mixed[long] = self._block_sparse(*(part[long] for part in (query, key, value, mask, lengths)))
-        return self.output(mixed)
+        return project(self.output, mixed)
 
     def _block_sparse(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, lengths: Tensor) -> Tensor:
         """query, key, value [B, N, h, d_h], mask [B, N], lengths [B] → [B, N, d]."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from transformers import initialization as init
 
-from summarizer.models.fused_linear import Linear, linear
+from summarizer.models.fused_linear import is_plain, linear, project
 from summarizer.models.layers import at_least_float32
 from summarizer.models.mixers.checks import check_at_least, check_choice
 from summarizer.models.mixers.full import softmax_over_tokens
@@ -47,8 +47,15 @@ class Stage:
 class ScoreVectors(nn.ParameterList):
     """w_α, w_β, …: [h, d_h] or [h, d] a stage; a bias would drop out of the softmax.
 
-    A module of its own, since transformers initialises what a checkpoint lacks by the module that holds it.
+    A module of its own, since transformers initialises what a checkpoint lacks by the module that holds it. It is
+    called, since accelerate loads offloaded parameters by the call of the module that holds them.
     """
+
+    __call__ = nn.Module.__call__  # that of ParameterList raises
+
+    def forward(self, stage: int) -> Tensor:
+        """The vectors of a stage."""
+        return self[stage]
 
     def reset_parameters(self) -> None:
         """Scores of the size of a token's features."""
@@ -123,8 +130,8 @@ class Fastformer(nn.Module):
         self.mean_pooling = pooling == "mean"
         self.query_residual = query_residual
 
-        def projection() -> Linear:
-            return Linear(d_model, self.head_size if share_heads else d_model)
+        def projection() -> nn.Linear:
+            return nn.Linear(d_model, self.head_size if share_heads else d_model)
 
         self.query = projection()
         self.keys = nn.ModuleList(projection() for _ in range(num_stages - 1))
@@ -137,19 +144,19 @@ class Fastformer(nn.Module):
         self.global_vectors = nn.ModuleList(nn.Identity() for _ in range(num_stages))
         self.combine = nn.ModuleList()  # concat: U_k x + U_g g + c, one for each meeting of a global with the tokens
         if interaction == "concat":
-            self.combine.extend(Linear(2 * d_model, d_model) for _ in range(num_stages))
-        self.transform = Linear(d_model, d_model)  # W_r
-        self.output = Linear(d_model, d_model) if output_projection else None
+            self.combine.extend(nn.Linear(2 * d_model, d_model) for _ in range(num_stages))
+        self.transform = nn.Linear(d_model, d_model)  # W_r
+        self.output = nn.Linear(d_model, d_model) if output_projection else None
         self.score_vectors.reset_parameters()
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool, True = real token → [B, N, d]."""
-        query = self._stage(self.query)
+        query = self._stage(self.query, hidden_states)
         global_vector = self._pool(hidden_states, mask, query, 0)  # equations 3 and 4
         for index, key in enumerate(self.keys):
-            stage = self._interact(global_vector, self._stage(key), index)
+            stage = self._interact(global_vector, self._stage(key, hidden_states), index)
             global_vector = self._pool(hidden_states, mask, stage, index + 1)  # equations 5 and 6
-        value = query if self.value is None else self._stage(self.value)
+        value = query if self.value is None else self._stage(self.value, hidden_states)
         value = self._interact(global_vector, value, len(self.keys))
         length, d_model = hidden_states.shape[1:]
         # Folding costs about two d × d × d products a sequence and saves one or more d × d products a token.
@@ -157,9 +164,9 @@ class Fastformer(nn.Module):
             return self._folded_output(hidden_states, query, value)
         return self._direct_output(hidden_states, query, value)
 
-    def _stage(self, projection: nn.Module) -> Stage:
+    def _stage(self, projection: nn.Module, hidden_states: Tensor) -> Stage:
         """The projection as a map of d rows, a head-shared one repeated for every head."""
-        weight, bias = _linear_map(projection)
+        weight, bias = _linear_map(projection, hidden_states)
         repeats = self.num_heads * self.head_size // weight.shape[0]
         return Stage(weight.repeat(repeats, 1), bias.repeat(repeats))
 
@@ -169,7 +176,7 @@ class Fastformer(nn.Module):
             return Stage(tokens.weight, tokens.bias, gate=global_vector)
         if self.interaction == "add":
             return Stage(tokens.weight, tokens.bias, shift=global_vector)
-        weight, bias = _linear_map(self.combine[index])
+        weight, bias = _linear_map(self.combine[index], global_vector)
         global_part, token_part = weight.chunk(2, dim=1)
         shift = global_vector @ global_part.T + bias
         return Stage(token_part @ tokens.weight, token_part @ tokens.bias, shift=shift)
@@ -191,7 +198,7 @@ class Fastformer(nn.Module):
 
     def _score_map(self, stage: Stage, index: int) -> Tensor:
         """The matrix [B, h, d] (or [h, d]) that takes a token to its h scores; constants drop out of the softmax."""
-        vectors = self.score_vectors[index] * self.head_size**-0.5
+        vectors = self.score_vectors(index) * self.head_size**-0.5
         if not self.scores_from_all:  # head j reads slice j only
             vectors = torch.block_diag(*vectors.split(1))
         if stage.gate is not None:
@@ -203,7 +210,8 @@ class Fastformer(nn.Module):
         weight = value.weight if value.gate is None else value.gate[:, :, None] * value.weight  # [B, d, d]
         bias = value.modulate(value.bias.expand(hidden_states.shape[0], -1))  # [B, d]
         maps = [self.transform] if self.output is None else [self.transform, self.output]
-        for position, (map_weight, map_bias) in enumerate(map(_linear_map, maps)):
+        for position, layer in enumerate(maps):
+            map_weight, map_bias = _linear_map(layer, hidden_states)
             weight = map_weight @ weight
             bias = bias @ map_weight.T + map_bias
             if position == 0 and self.query_residual:
@@ -219,17 +227,20 @@ class Fastformer(nn.Module):
         queries = linear(hidden_states, query.weight, query.bias)
         same_map = value.weight is query.weight
         values = queries if same_map else linear(hidden_states, value.weight, value.bias)
-        output = self.transform(value.modulate(values))
+        output = project(self.transform, value.modulate(values))
         if self.query_residual:
             output = output + queries
-        return output if self.output is None else self.output(output)
+        return output if self.output is None else project(self.output, output)
 
 
-def _linear_map(linear: Any) -> tuple[Tensor, Tensor]:
-    """Weight and bias of a linear layer; of one that peft or a quantizer has wrapped, whose own weight is not all."""
-    weight, bias = linear.weight, linear.bias
-    if type(linear) is not Linear:
-        identity = torch.eye(linear.in_features, device=bias.device, dtype=bias.dtype)
-        bias = linear(torch.zeros_like(identity[:1]))[0]
-        weight = (linear(identity) - bias).T
-    return weight, bias
+def _linear_map(layer: Any, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Weight and bias of a linear layer; where they cannot be read, what it makes of 0 and of the unit vectors.
+
+    `like` has the dtype and the device of the layer's inputs.
+    """
+    if is_plain(layer):
+        return layer.weight, layer.bias
+    inputs = torch.eye(layer.in_features + 1, layer.in_features, device=like.device, dtype=like.dtype)
+    outputs = layer(inputs)
+    bias = outputs[-1]  # the last input is 0
+    return (outputs[:-1] - bias).T, bias

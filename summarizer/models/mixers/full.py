@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from summarizer.models.fused_linear import Linear
+from summarizer.models.fused_linear import project
 from summarizer.models.layers import at_least_float32
 
 
@@ -14,8 +14,8 @@ class Attention(nn.Module):
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
         self.num_heads = num_heads
-        self.query_key_value = Linear(d_model, 3 * d_model)
-        self.output = Linear(d_model, d_model)
+        self.query_key_value = nn.Linear(d_model, 3 * d_model)
+        self.output = nn.Linear(d_model, d_model)
 
 
 class FullAttention(Attention):
@@ -23,8 +23,8 @@ class FullAttention(Attention):
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
-        query, key, value = split_heads(self.query_key_value(hidden_states), 3, self.num_heads)
-        return self.output(attend_to_all(query, key, value, mask))
+        query, key, value = split_heads(project(self.query_key_value, hidden_states), 3, self.num_heads)
+        return project(self.output, attend_to_all(query, key, value, mask))
 
 
 def split_heads(projected: Tensor, num_parts: int, num_heads: int) -> tuple[Tensor, ...]:

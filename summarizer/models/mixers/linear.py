@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from summarizer.models.fused_linear import project
 from summarizer.models.layers import at_least_float32
 from summarizer.models.mixers.full import Attention, split_heads
 
@@ -12,7 +13,7 @@ class LinearAttention(Attention):
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
-        projected = self.query_key_value(hidden_states)
+        projected = project(self.query_key_value, hidden_states)
         # The sums over all tokens and their ratio need float32, also under autocast.
         with torch.autocast(hidden_states.device.type, enabled=False):
             query, key, value = split_heads(at_least_float32(projected), 3, self.num_heads)
@@ -22,7 +23,7 @@ class LinearAttention(Attention):
             state = torch.einsum("bnhe,bnhf->bhef", key, value)
             normaliser = torch.einsum("bnhe,bhe->bnh", query, key.sum(dim=1)).clamp(min=1e-12)
             mixed = torch.einsum("bnhe,bhef->bnhf", query, state) / normaliser[..., None]
-        return self.output(mixed.flatten(2).to(projected.dtype))
+        return project(self.output, mixed.flatten(2).to(projected.dtype))
 
 
 def positive_features(values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import initialization as init
 
-from summarizer.models.fused_linear import Linear
+from summarizer.models.fused_linear import project
 from summarizer.models.mixers.checks import check_at_least, check_choice
 from summarizer.models.mixers.full import split_heads
 
@@ -42,10 +42,10 @@ class Linformer(nn.Module):
         self.max_length = max_length
         self.shares_with_layers = sharing == "layers"
         self._lender: tuple[Linformer, ...] = ()  # the first layer, in a tuple: its parameters are not this layer's
-        self.query = Linear(d_model, d_model)
-        self.key = Linear(d_model, d_model, bias=False)
-        self.value = Linear(d_model, d_model, bias=False)
-        self.output = Linear(d_model, d_model)
+        self.query = nn.Linear(d_model, d_model)
+        self.key = nn.Linear(d_model, d_model, bias=False)
+        self.value = nn.Linear(d_model, d_model, bias=False)
+        self.output = nn.Linear(d_model, d_model)
         num_parts, num_groups = 1 if sharing in ("key_value", "layers") else 2, num_heads if sharing == "none" else 1
         shape = num_parts, num_groups, projection_size, max_length
         self.length_projections = nn.Parameter(torch.empty(shape))
@@ -60,7 +60,7 @@ class Linformer(nn.Module):
     @property
     def projections(self) -> Tensor:
         """E and F [1 or 2, 1 or h, k, N_max], its own or the first layer's."""
-        return self._lender[0].length_projections if self._lender else self.length_projections
+        return self._lender[0]() if self._lender else self.length_projections
 
     def reset_parameters(self) -> None:
         """Xavier's scale, as in the authors' code: a document of the greatest length keeps the size of its keys."""
@@ -69,23 +69,29 @@ class Linformer(nn.Module):
         projection_size, max_length = self.length_projections.shape[-2:]
         init.normal_(self.length_projections, std=(2 / (projection_size + max_length)) ** 0.5)
 
-    def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
-        """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
+    def forward(self, hidden_states: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        """hidden_states [B, N, d], mask [B, N] bool → [B, N, d].
+
+        Without arguments: E and F [1 or 2, 1 or h, k, N_max]. A layer above asks so, since the parameters of an
+        offloaded layer are there only in its own forward.
+        """
+        if hidden_states is None or mask is None:
+            return self.length_projections
         length = hidden_states.shape[1]
         if length > self.max_length:
             raise ValueError(f"{length} source tokens are more than Linformer's max_length={self.max_length}")
-        (query,) = split_heads(self.query(hidden_states), 1, self.num_heads)
+        (query,) = split_heads(project(self.query, hidden_states), 1, self.num_heads)
         real_states = hidden_states * mask[..., None]  # without biases the keys and values of padding are 0
         projections = self.projections[..., :length]
         key = self._project(self.key, projections[0], real_states)
         value = self._project(self.value, projections[-1], real_states)
         mixed = F.scaled_dot_product_attention(query.transpose(1, 2), key, value)
-        return self.output(mixed.transpose(1, 2).flatten(2))
+        return project(self.output, mixed.transpose(1, 2).flatten(2))
 
     def _project(self, linear: nn.Module, projection: Tensor, hidden_states: Tensor) -> Tensor:
         """Keys or values [B, h, k, d_h] for E or F [1 or h, k, N] and hidden_states [B, N, d]."""
         if projection.shape[0] == 1:
-            (projected,) = split_heads(linear(torch.matmul(projection, hidden_states)), 1, self.num_heads)
+            (projected,) = split_heads(project(linear, torch.matmul(projection, hidden_states)), 1, self.num_heads)
             return projected.transpose(1, 2)
-        (tokens,) = split_heads(linear(hidden_states), 1, self.num_heads)
+        (tokens,) = split_heads(project(linear, hidden_states), 1, self.num_heads)
         return torch.matmul(projection, tokens.transpose(1, 2))

@@ -1,9 +1,9 @@
 """Sliding-window attention with a few global tokens (Beltagy et al. 2020, arXiv 2004.05150)."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from summarizer.models.fused_linear import Linear
+from summarizer.models.fused_linear import project
 from summarizer.models.mixers.band import attend_to_band
 from summarizer.models.mixers.checks import check_at_least, check_window
 from summarizer.models.mixers.full import Attention, attend_to_all, split_heads
@@ -23,20 +23,20 @@ class Longformer(Attention):
         self.reach = window_size // 2
         self.num_global_tokens = num_global_tokens
         if num_global_tokens:
-            self.global_query = Linear(d_model, d_model)
-            self.global_key_value = Linear(d_model, 2 * d_model)
+            self.global_query = nn.Linear(d_model, d_model)
+            self.global_key_value = nn.Linear(d_model, 2 * d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
-        query, key, value = split_heads(self.query_key_value(hidden_states), 3, self.num_heads)
+        query, key, value = split_heads(project(self.query_key_value, hidden_states), 3, self.num_heads)
         if not self.num_global_tokens:
-            return self.output(attend_to_band(query, key, value, mask, self.reach))
+            return project(self.output, attend_to_band(query, key, value, mask, self.reach))
         first = slice(min(self.num_global_tokens, hidden_states.shape[1]))
         local_mask = mask.clone()
         local_mask[:, first] = False  # a global token within reach counts once
         global_keys = (key[:, first], value[:, first], mask[:, first])
         local = attend_to_band(query, key, value, local_mask, self.reach, global_keys=global_keys)
-        (query,) = split_heads(self.global_query(hidden_states[:, first]), 1, self.num_heads)
-        key, value = split_heads(self.global_key_value(hidden_states), 2, self.num_heads)
+        (query,) = split_heads(project(self.global_query, hidden_states[:, first]), 1, self.num_heads)
+        key, value = split_heads(project(self.global_key_value, hidden_states), 2, self.num_heads)
         from_global = attend_to_all(query, key, value, mask)
-        return self.output(torch.cat([from_global, local[:, first.stop :]], dim=1))
+        return project(self.output, torch.cat([from_global, local[:, first.stop :]], dim=1))

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from summarizer.models.fused_linear import Linear
+from summarizer.models.fused_linear import project
 
 
 class NoMixing(nn.Module):
@@ -10,8 +10,8 @@ class NoMixing(nn.Module):
 
     def __init__(self, d_model: int, num_heads: int) -> None:
         super().__init__()
-        self.output = Linear(d_model, d_model)
+        self.output = nn.Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
-        return self.output(hidden_states)
+        return project(self.output, hidden_states)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from summarizer.models.fused_linear import Linear
+from summarizer.models.fused_linear import project
 from summarizer.models.layers import at_least_float32
 from summarizer.models.mixers.band import attend_to_band
 from summarizer.models.mixers.checks import check_choice, check_window
@@ -50,37 +50,37 @@ class Poolingformer(nn.Module):
         self.kernel_size = kernel_size
         self.stride = stride
         self.pooling = pooling
-        self.query_key_value = Linear(d_model, 3 * d_model)
-        self.pooled_query = Linear(d_model, d_model)
-        self.pooled_key_value = Linear(d_model, 2 * d_model)
-        self.pooling_weights = Linear(d_model, kernel_size) if pooling == "dynamic" else None
-        self.output = Linear(d_model, d_model)
+        self.query_key_value = nn.Linear(d_model, 3 * d_model)
+        self.pooled_query = nn.Linear(d_model, d_model)
+        self.pooled_key_value = nn.Linear(d_model, 2 * d_model)
+        self.pooling_weights = nn.Linear(d_model, kernel_size) if pooling == "dynamic" else None
+        self.output = nn.Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, N, d]."""
-        query, key, value = split_heads(self.query_key_value(hidden_states), 3, self.num_heads)
+        query, key, value = split_heads(project(self.query_key_value, hidden_states), 3, self.num_heads)
         local = attend_to_band(query, key, value, mask, self.reach)  # y
-        (query,) = split_heads(self.pooled_query(local), 1, self.num_heads)
+        (query,) = split_heads(project(self.pooled_query, local), 1, self.num_heads)
         key, value = split_heads(self._pooled_keys_and_values(local * mask[..., None], mask), 2, self.num_heads)
         centres = mask[:, :: self.stride]
         pooled = attend_to_band(query, key, value, centres, self.pooling_reach, self.stride)  # z
-        return self.output(local + pooled)
+        return project(self.output, local + pooled)
 
     def _pooled_keys_and_values(self, local: Tensor, mask: Tensor) -> Tensor:
         """local [B, N, d], 0 at padding, mask [B, N] → keys and values [B, M, 2 d], M = ⌈N / stride⌉."""
         real = self._windows(mask)  # [B, M, kernel]
         if self.pooling == "max":
-            windows = self._windows(self.pooled_key_value(local))  # [B, M, 2 d, kernel]
+            windows = self._windows(project(self.pooled_key_value, local))  # [B, M, 2 d, kernel]
             real = (real | ~real.any(dim=-1, keepdim=True))[:, :, None]
             return windows.masked_fill(~real, torch.finfo(windows.dtype).min).amax(dim=-1)
         if self.pooling_weights is None:
             scores = torch.zeros_like(real, dtype=local.dtype)
         else:
-            scores = self.pooling_weights(local[:, :: self.stride])
+            scores = project(self.pooling_weights, local[:, :: self.stride])
         weights = at_least_float32(scores).masked_fill(~real, torch.finfo(torch.float32).min).softmax(dim=-1)
         # The weights sum to 1, so the mean of the projections is the projection of the mean, of fewer tokens.
         pooled = torch.matmul(self._windows(local), weights.to(local.dtype)[..., None]).squeeze(-1)
-        return self.pooled_key_value(pooled)
+        return project(self.pooled_key_value, pooled)
 
     def _windows(self, values: Tensor) -> Tensor:
         """The kernel's tokens around each centre: [B, N, ...] → [B, M, ..., kernel], zeros beyond the ends."""
