@@ -96,7 +96,7 @@ def evaluate(
     _check_output(output, (predictions_path, references_path))
     options.check()
     scorer = BertScorer(options.bert_score, options.bert_score_layer) if options.bert_score else None
-    paired = pair_examples(predictions_path, references_path, options.columns, options.policy)
+    paired = pair_examples(predictions_path, references_path, options.columns, options.policy, options.store_texts)
     baselines = _baseline_settings(paired, references_path, options)
     with ExitStack() as stack:
         map_jobs = stack.enter_context(open_map(options.processes))
@@ -256,6 +256,7 @@ def _example_line(result: Result, with_texts: bool) -> dict[str, Any]:
             "document": result.example.document,
             "references": result.example.references,
             "prediction": predictions.pop(MODEL),
+            "evidence": result.example.evidence,
             "baselines": predictions,
         }
     return line

@@ -10,6 +10,7 @@ from typing import Literal
 from summarizer.columns import ID_COLUMNS
 from summarizer.errors import InputError
 from summarizer.evaluation.files_of_texts import Columns, TextRow, read_predictions, read_references
+from summarizer.evidence import Evidence
 from summarizer.files import suffix_of
 from summarizer.rows import row_format
 
@@ -37,6 +38,7 @@ class Example:
     failed: bool = False
     other_references: tuple[str, ...] = ()
     source_cut: bool | None = None
+    evidence: Evidence | None = None  # of the prediction
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -99,13 +101,15 @@ class _Side:
             )
 
 
-def pair_examples(predictions_path: Path, references_path: Path, columns: Columns, policy: Policy) -> Examples:
+def pair_examples(
+    predictions_path: Path, references_path: Path, columns: Columns, policy: Policy, with_evidence: bool = False
+) -> Examples:
     """Pair the rows of two files (or folders) by id, or by order where a side has no ids.
 
     The references file is read once here, and again each time the examples are iterated. Raises InputError, naming
     the first few ids, for what the policy refuses.
     """
-    rows = list(read_predictions(predictions_path, columns))
+    rows = list(read_predictions(predictions_path, columns, with_evidence))
     predictions, references = _Side(predictions_path), _Side(references_path)
     for row in rows:
         predictions.add(row)
@@ -132,6 +136,7 @@ def pair_examples(predictions_path: Path, references_path: Path, columns: Column
                     failed=prediction is not None and prediction.failed,
                     other_references=reference.other_texts,
                     source_cut=prediction.source_cut if prediction else None,
+                    evidence=prediction.evidence if prediction else None,
                 )
 
     return Examples(len(partners), stream, counts, notes)

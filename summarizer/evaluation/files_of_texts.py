@@ -15,6 +15,7 @@ from summarizer.columns import (
     text_of,
 )
 from summarizer.errors import InputError
+from summarizer.evidence import Evidence, read_evidence
 from summarizer.files import open_text, suffix_of
 from summarizer.rows import Row, read_rows, row_format
 
@@ -43,9 +44,10 @@ class TextRow:
     document: str | None = None
     failed: bool = False
     source_cut: bool | None = None  # whether the model read only a part of the document, where the record tells
+    evidence: Evidence | None = None  # of a prediction, if it was asked for and the record holds it
 
 
-def read_predictions(path: Path, columns: Columns) -> Iterator[TextRow]:
+def read_predictions(path: Path, columns: Columns, with_evidence: bool = False) -> Iterator[TextRow]:
     """Stream the predictions of a file or a folder. Raises InputError for what cannot be read."""
     for row in _rows(path):
         column = find_column(row, columns.prediction, PREDICTION_COLUMNS, "--prediction-column")
@@ -57,6 +59,7 @@ def read_predictions(path: Path, columns: Columns) -> Iterator[TextRow]:
             text="" if failed else _as_text(row, column, row.columns[column]),
             failed=failed,
             source_cut=dropped > 0 if isinstance(dropped, int) else None,
+            evidence=read_evidence(row.columns.get("evidence")) if with_evidence and not failed else None,
         )
 
 

@@ -196,7 +196,8 @@ def _examples(
     for position in chosen:
         found = texts[ids[position]]
         scores = {name: dict(zip(metrics, rows[position].tolist(), strict=True)) for name, rows in fmeasures.items()}
-        examples.append(ShownExample(ids[position], found.document, found.reference, found.predictions, scores))
+        shown = ShownExample(ids[position], found.document, found.reference, found.predictions, scores, found.evidence)
+        examples.append(shown)
     return examples, notes
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from summarizer.evidence import Evidence
+
 SIGNIFICANT = 0.05  # of the corrected p-value
 
 
@@ -87,6 +89,7 @@ class ShownExample:
     reference: str | None
     predictions: Mapping[str, str]  # by system
     scores: Mapping[str, Mapping[str, float]]  # F by system, then metric
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)  # by system, of those whose records hold it
 
 
 @dataclass(frozen=True)

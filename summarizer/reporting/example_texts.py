@@ -9,8 +9,9 @@ import numpy as np
 
 from summarizer.errors import InputError
 from summarizer.evaluation.evaluate import hash_of_texts
-from summarizer.evaluation.examples import Policy, pair_examples
+from summarizer.evaluation.examples import Example, Policy, pair_examples
 from summarizer.evaluation.files_of_texts import Columns
+from summarizer.evidence import Evidence, read_evidence
 from summarizer.reporting.scored_files import ScoredFile, read_lines
 
 _TOLERANT = Policy("zero", "first", "zero")  # `evaluate` has decided already what is scored
@@ -35,6 +36,15 @@ class ExampleTexts:
     document: str | None = None
     reference: str | None = None
     predictions: dict[str, str] = field(default_factory=dict)  # by system
+    evidence: dict[str, Evidence] = field(default_factory=dict)  # by system, of those whose records hold it
+
+    def take(self, example: Example, system: str) -> None:
+        """Take the texts of an example as `evaluate` scored it, with the prediction of `system`."""
+        self.document = example.document if self.document is None else self.document
+        self.reference = "\n\n".join(example.references) if self.reference is None else self.reference
+        self.predictions[system] = example.prediction
+        if example.evidence is not None:
+            self.evidence[system] = example.evidence
 
 
 def read_texts(files: Sequence[ScoredFile], ids: Sequence[str]) -> tuple[dict[str, ExampleTexts], list[str]]:
@@ -55,10 +65,16 @@ def _take_stored_texts(file: ScoredFile, texts: Mapping[str, ExampleTexts]) -> b
     stored = False
     for line in read_lines(file.path):
         if line["id"] in texts and "texts" in line:
-            kept = line["texts"]
-            _take(texts[line["id"]], file.model.name, kept["document"], kept["references"], kept["prediction"])
+            kept, found = line["texts"], texts[line["id"]]
+            reference, *others = kept["references"]
+            example = Example(
+                *(line["id"], kept["prediction"], reference, kept["document"]),
+                other_references=tuple(others),
+                evidence=read_evidence(kept.get("evidence")),
+            )
+            found.take(example, file.model.name)
             for name, text in kept["baselines"].items():
-                texts[line["id"]].predictions.setdefault(name, text)
+                found.predictions.setdefault(name, text)
             stored = True
     return stored
 
@@ -72,12 +88,6 @@ def _take_texts_of_inputs(file: ScoredFile, texts: Mapping[str, ExampleTexts]) -
         if hash_of_texts(path) != file.inputs["files_sha256"][side]:
             raise InputError(f"{path} has changed since it was scored; score it again")
     columns = Columns(**file.inputs["columns"])
-    for example in pair_examples(paths["predictions"], paths["references"], columns, _TOLERANT):
+    for example in pair_examples(paths["predictions"], paths["references"], columns, _TOLERANT, with_evidence=True):
         if example.id in texts:
-            _take(texts[example.id], file.model.name, example.document, example.references, example.prediction)
-
-
-def _take(texts: ExampleTexts, system: str, document: str | None, references: Sequence[str], prediction: str) -> None:
-    texts.document = document if texts.document is None else texts.document
-    texts.reference = "\n\n".join(references) if texts.reference is None else texts.reference
-    texts.predictions[system] = prediction
+            texts[example.id].take(example, file.model.name)

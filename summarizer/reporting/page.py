@@ -21,6 +21,7 @@ from summarizer.evaluation.score_text import (
     percent,
     signed,
 )
+from summarizer.evidence import Evidence, SourceSpan
 from summarizer.reporting.comparison import Comparison, ShownExample
 from summarizer.reporting.copied import Words, copied_passages
 from summarizer.reporting.figures import MARKERS, SERIES, Panels, Style, draw_svg, make_figures, system_styles
@@ -140,5 +141,21 @@ def _example(example: ShownExample, names: Sequence[str]) -> dict[str, Any]:
         "document": document,
         "texts": texts,
         "copied": [copied_passages(Words.of(text or ""), words) for text in texts],
+        "evidence": [None, *(_located(example.evidence.get(name), document) for name in names)],
         "scores": [None, *(example.scores.get(name) for name in names)],
     }
+
+
+def _located(evidence: Evidence | None, document: str) -> list[list[tuple[str, int, int]]] | None:
+    """For each line of a summary its passages, each with its offsets in this document; −1 where it is not in it.
+
+    The offsets of a record hold in the text that was read, which may differ from the document of the references.
+    """
+
+    def located(span: SourceSpan) -> tuple[str, int, int]:
+        text, start = span["text"], span["start"]
+        if not document.startswith(text, start):
+            start = document.find(text)
+        return text, start, start + len(text) if start >= 0 else -1
+
+    return None if evidence is None else [list(map(located, entry)) for entry in evidence]

@@ -91,7 +91,7 @@ def difference_table(comparison: Comparison) -> str:
         for test in comparison.tests
     ]
     heads = ["system", "metric", "difference", "p (bootstrap)", "p (randomization)", "p (corrected)"]
-    return markdown_table([*heads, "better / worse / same"], rows)
+    return markdown_table([*heads, "wins / losses / ties"], rows)
 
 
 def measure_table(comparison: Comparison) -> str:

@@ -148,6 +148,22 @@ def test_stored_texts_are_used_when_the_files_are_gone(scored, tmp_path):
         assert example.document
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_the_evidence_of_records_is_shown_from_the_scored_file_or_as_stored(scored, tmp_path, stored):
+    rows = read_examples(scored / "good.jsonl")[:3]
+    spans = [{"start": 0, "end": 3, "text": rows[0]["summary"][:3]}]
+    rows = [row | {"evidence": evidence} for row, evidence in zip(rows, [[spans], None, "other"], strict=True)]
+    references = write_jsonl(tmp_path / "r.jsonl", read_examples(scored / "references.jsonl")[:3])
+    options = EvaluationOptions(store_texts=stored, bootstrap_samples=10)
+    evaluate(write_jsonl(tmp_path / "p.jsonl", rows), references, tmp_path / "p.scores.json", options)
+    if stored:
+        (tmp_path / "p.jsonl").unlink()
+    comparison = compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK)
+    assert [example.evidence for example in comparison.examples] == [{"p": [spans]}, {}, {}]
+    written = json.loads((tmp_path / "out/comparison.json").read_text(encoding="utf-8"))
+    assert written["examples"][0]["evidence"] == {"p": [spans]}
+
+
 @pytest.mark.parametrize("changed", ["p.jsonl", "r.jsonl"])
 def test_texts_of_files_that_changed_or_are_gone_are_not_shown_and_the_file_is_named(scored, tmp_path, changed):
     score_three(scored, tmp_path)

@@ -10,7 +10,7 @@ from playwright.sync_api import sync_playwright
 
 from summarizer.reporting.page import render_page
 from tests.reporting.conftest import build
-from tests.reporting.test_page import made_hostile
+from tests.reporting.test_page import made_hostile, span_of
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # Playwright itself already gives each browser a fresh profile, and turns off updates and background traffic.
@@ -84,6 +84,30 @@ def test_copied_passages_are_marked_and_a_click_finds_them_in_the_document(compa
         assert text(page, "#document mark") == "The harbour was closed on Monday"
         page.click("[data-index='2'] mark a")
         assert text(page, "#document mark.found") == "Ferries stayed in port"
+
+
+def test_a_click_shows_the_source_of_a_sentence_and_then_where_it_stands_in_the_document(comparison, show):
+    example = comparison["examples"][0]
+    example["predictions"]["full"] = "Ferries stayed in port.\nThe harbour was closed. 🌊"
+    missing = {"start": 5, "end": 9, "text": "Not there."}
+    example["evidence"] = {"full": [[span_of("Ferries stayed in port.", example)], [missing]]}
+    with show(comparison) as page:
+        card = page.locator("[data-index='2']")
+        assert [line.text_content() for line in card.locator(".text > div").all()] == [
+            *("Ferries stayed in port.", "The harbour was closed. 🌊"),
+        ]
+        sources = card.locator(".source")
+        assert sources.all_text_contents() == ["SourceFerries stayed in port.", "SourceNot there."]
+        assert not sources.first.locator("blockquote").is_visible()
+        sources.first.locator("summary").click()
+        sources.first.locator("blockquote a").click()
+        assert page.locator("#document mark").all_text_contents() == ["Ferries stayed in port."]
+        assert text(page, "#document mark.found") == "Ferries stayed in port."
+        assert text(page, "#marked") == "Marked: the source of a sentence of full."
+        assert sources.nth(1).locator("a").count() == 0
+        card.locator(".text > div mark a").first.click()
+        assert text(page, "#document mark.found") == "Ferries stayed in port"
+        assert page.locator("[data-index='1'] .source").count() == 0
 
 
 def test_hostile_texts_are_shown_as_they_are_and_run_nothing(comparison, show):

@@ -37,6 +37,11 @@ def made_hostile(comparison, hostile=HOSTILE):
     return change(comparison)
 
 
+def span_of(text, example):
+    start = example["document"].index(text)
+    return {"start": start, "end": start + len(text), "text": text}
+
+
 def sections(page):
     return [element.attributes["id"] for element in parse(page).all("section")]
 
@@ -101,7 +106,7 @@ def test_verdict_follows_the_corrected_probability(comparison):
     comparison["tests"][1] |= {"p_adjusted": 0.06, "p_randomization": 0.3, "p_bootstrap": 0.01}
     found = rows(render(comparison), "tests")
     assert [row[3] for row in found] == ["better", "not clear", "not clear", "not clear"]
-    assert found[1][4:] == ["0.010", "0.300", "0.060", "7 / 4 / 1", "lead-2"]
+    assert found[1][4:] == ["0.010", "0.300", "0.060", "7 / 4 / 1"]
 
 
 def test_what_became_of_the_texts_stands_above_the_examples(comparison):
@@ -150,6 +155,26 @@ def test_examples_may_lack_documents_references_scores_and_predictions(compariso
     assert len(data["examples"]) == 11
     assert data["examples"][0]["copied"] == [[], [], []]
     assert data["examples"][1]["texts"] == [None, "The harbour was closed on Monday. Boats stayed.", None]
+
+
+def test_the_source_of_a_sentence_is_found_where_it_stands_in_the_document_of_the_references(comparison):
+    example = comparison["examples"][0]
+    span = span_of("Ferries stayed in port.", example)
+    moved, missing = span | {"start": 3, "end": 26}, {"start": 3, "end": 9, "text": "Gone."}
+    example["evidence"] = {"full": [[span, moved], [], [missing]]}
+    shown, other = json.loads(parse(render(comparison)).by_id("data").text)["examples"][:2]
+    found = [span["text"], span["start"], span["end"]]
+    assert shown["evidence"] == [None, None, [[found, found], [], [["Gone.", -1, -1]]]]
+    assert other["evidence"] == [None, None, None]
+
+
+def test_support_stands_beside_the_scores(comparison):
+    comparison["systems"][0]["measures"] |= {"supported_sentences": 0.995, "sentence_coverage": 1.0}
+    page = render(comparison)
+    heads = [" ".join(head.text.split()) for head in parse(page).by_id("scores").all("thead")[0].all("th")]
+    assert heads == ["System", "ROUGE-1", "ROUGE-2", "supported sentences", "sentence coverage"]
+    assert [row[3:] for row in rows(page, "scores")] == [["99.5 %", "100.0 %"], *[["–", "–"]] * 4]
+    assert len(rows(page, "scores", 1)[0]) == 3  # precision has no such columns
 
 
 def test_hostile_names_and_texts_change_no_element_and_come_back_from_the_data(comparison):

@@ -33,6 +33,14 @@ def test_the_best_model_is_bold_published_rows_are_in_italics_and_names_break_no
     ]
 
 
+def test_support_stands_beside_the_scores(comparison):
+    measured = replace(comparison.systems[0], measures={"supported_sentences": 0.035, "sentence_coverage": 0.52})
+    table = score_table(replace(comparison, systems=[measured, *comparison.systems[1:]])).splitlines()
+    assert table[0] == "| system | ROUGE-1 | supported sentences | sentence coverage |"
+    assert table[2].endswith(" | 3.5 % | 52.0 % |")
+    assert all(row.endswith(" | – | – |") for row in table[3:])
+
+
 def test_all_models_with_the_highest_score_are_bold(comparison):
     tied = replace(comparison, systems=[system("a", 0.42), system("b", 0.420001), system("lead-1", 0.5, "baseline")])
     assert [row.count("**") for row in score_table(tied).splitlines()[2:]] == [2, 2, 0]

@@ -139,7 +139,7 @@ class Browser {
     const scores = this.metrics.filter(([metric]) => example.scores[index]?.[metric] !== undefined)
       .map(([metric, label]) => `${label} ${(100 * example.scores[index][metric]).toFixed(1)}`);
     const words = text.split(/\s+/u).filter((word) => word).length;
-    const body = make("div", { className: "text", dir: "auto" }, ...this.linked(text, example.copied[index], index));
+    const body = make("div", { className: "text", dir: "auto" }, ...this.lines(example, text, index));
     card.append(
       make("h3", {}, make("bdi", {}, name)),
       make("p", { className: "note" }, ...[`${words} words`, ...scores].flatMap((fact) => [make("span", {}, fact), " "])),
@@ -153,23 +153,49 @@ class Browser {
     return card;
   }
 
-  linked(text, passages, index) {
+  lines(example, text, index) {
     const characters = Array.from(text);
-    const parts = [];
-    let position = 0;
-    for (const [start, end, sourceStart] of passages) {
-      const link = make("a", { href: "#document", title: "Show in the document" }, characters.slice(start, end).join(""));
-      link.addEventListener("click", (event) => {
-        event.preventDefault();
-        this.mark(index, sourceStart);
-      });
-      parts.push(characters.slice(position, start).join(""), make("mark", {}, link));
-      position = end;
-    }
-    return [...parts, characters.slice(position).join("")];
+    const evidence = example.evidence[index];
+    if (!evidence) return this.linked(characters, example.copied[index], index, 0, characters.length);
+    let start = 0;
+    return text.split("\n").flatMap((line, number) => {
+      const end = start + Array.from(line).length;
+      const sources = evidence[number] ?? [];
+      const shown = make("div", {}, ...this.linked(characters, example.copied[index], index, start, end));
+      start = end + 1;
+      return sources.length ? [shown, this.sources(sources, index)] : [shown];
+    });
   }
 
-  mark(index, wanted = null) {
+  linked(characters, passages, index, from, to) {
+    const parts = [];
+    let position = from;
+    for (const [start, end, sourceStart] of passages) {
+      const [begin, stop] = [Math.max(start, from), Math.min(end, to)];
+      if (begin >= stop) continue;
+      const link = this.link(characters.slice(begin, stop).join(""), () => this.mark(index, sourceStart));
+      parts.push(characters.slice(position, begin).join(""), make("mark", {}, link));
+      position = stop;
+    }
+    return [...parts, characters.slice(position, to).join("")];
+  }
+
+  link(text, show) {
+    const link = make("a", { href: "#document", title: "Show in the document" }, text);
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      show();
+    });
+    return link;
+  }
+
+  sources(sources, index) {
+    const quotes = sources.map(([text, start, end]) => make("blockquote", {},
+      start < 0 ? text : this.link(text, () => this.mark(index, start, [[0, 0, start, end]]))));
+    return make("details", { className: "source" }, make("summary", {}, "Source"), ...quotes);
+  }
+
+  mark(index, wanted = null, only = null) {
     const example = this.current;
     if (!example) return;
     this.marked = index;
@@ -178,7 +204,7 @@ class Browser {
       card.classList.toggle("current", current);
       card.querySelector(".show")?.setAttribute("aria-pressed", current);
     }
-    const passages = [...(example.copied[index] ?? [])].sort((a, b) => a[2] - b[2]);
+    const passages = [...(only ?? example.copied[index] ?? [])].sort((a, b) => a[2] - b[2]);
     const characters = Array.from(example.document);
     const parts = [];
     let position = 0;
@@ -192,8 +218,9 @@ class Browser {
     }
     find("document").replaceChildren(...parts, characters.slice(position).join(""));
     const name = index ? this.systems[index - 1] : "the reference";
+    const marked = only ? "the source of a sentence of " : `${passages.length} passages of three words or more that also occur in `;
     find("marked").replaceChildren(...(example.document
-      ? [`Marked: ${passages.length} passages of three words or more that also occur in `, make("bdi", {}, name), "."]
+      ? [`Marked: ${marked}`, make("bdi", {}, name), "."]
       : ["The text of this document is not in the comparison."]));
     if (!found) return;
     found.className = "found";
