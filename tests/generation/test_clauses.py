@@ -1,0 +1,73 @@
+"""What a compression leaves out of a sentence; {braces} mark each span that it may leave out."""
+
+import pytest
+
+from summarizer.generation.clauses import optional_spans
+
+LEFT_OUT = [
+    "{However,} the patients were treated for six weeks.",
+    "{However,}{ in this study,} the patients were treated for six weeks.",
+    "{To determine whether A, B or C matter,} we measured the pressure.",
+    "{By comparing both groups,} we found a difference of five points.",
+    "{As shown in Figure 3,} the results were the same in both groups.",
+    "The results{ (Fig. 3)} were the same in both groups{ [12, 13]}.",
+    "the results{ ( p < <dig> )} were the same in both groups .",
+    "The protein{, which binds to DNA,} is found in both groups.",
+    "Some proteins{, such as p53 and actin,} are found in both groups.",
+    "Abscisic acid{, however,} has a clear role in ripening.",
+    "It is{, therefore,} found in both groups.",
+    "The results were the same in both groups{, suggesting that age does matter}.",
+    "The results were the same in both groups{, whereas age differed{ (p < 0.05)}}.",
+    "The results were the same in both groups{, both of which were small}.",
+    "The results were the same in both groups{, and we measured them twice}.",
+    "The results were the same in both groups{; this was found in mice too}.",
+    '"The results were the same in both groups{, which surprised us}."',
+]
+KEPT = [
+    "The effect was large (but not significant).",
+    "The effect was larger (p > 0.05) in the second group.",
+    "The effect was large, although it was not significant.",
+    "The effect was large, which was never expected by us.",
+    "It is as described in (Smith 2000) and in [12].",
+    "The function f (x) is given by equation (3) and table 2.",
+    "The gene(s) were found in poly(A) tails of (i) mice, (ii) rats.",
+    "What I asked for [is] what they have.",
+    "(All of them were treated for weeks.)",
+    "If the dose is high, the patients are treated for six weeks.",
+    "In patients with diabetes, the dose was high.",
+    "To our knowledge, we are the first to treat them.",
+    "First, second and third instars were counted.",
+    "We found that the protein, which binds DNA, interacts with RNA.",
+    "We had cells, which were lysed, were washed and were frozen.",
+    "The incident, which saw it, did they really hear it?",
+    "This gene, which is found in mice.",
+    "There were three of them: mice, rats, including old ones.",
+    "A is B, however, the others are not in the groups.",
+    "We measured the mice, the rats, and these proteins.",
+    "We examined (the mice, which were old.",
+]
+
+
+def marked(sentence):
+    spans = optional_spans(sentence)
+    signs = sorted([(start, 1, "{") for start, _ in spans] + [(end, 0, "}") for _, end in spans], reverse=True)
+    for place, _, sign in signs:
+        sentence = sentence[:place] + sign + sentence[place:]
+    return sentence
+
+
+@pytest.mark.parametrize("sentence", LEFT_OUT)
+def test_what_may_be_left_out(sentence):
+    assert marked(sentence.replace("{", "").replace("}", "")) == sentence
+
+
+@pytest.mark.parametrize("sentence", KEPT)
+def test_what_must_stay(sentence):
+    assert marked(sentence) == sentence
+
+
+@pytest.mark.parametrize(
+    "sentence", ["", " ", ".", ",", "()", "( , ) ; . ,", "However, ", ", which is, which is, was ."]
+)
+def test_odd_sentences_stay(sentence):
+    assert marked(sentence) == sentence
