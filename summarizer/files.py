@@ -54,9 +54,28 @@ def write_whole(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file for writing that takes the name `path` only if the block ends without an error.
 
     Parent folders are made. The content is on disk before the rename: after a crash `path` holds either the old
-    content or all of the new.
+    content or all of the new. Raises InputError that names `path` if it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming_written(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _written_aside(path, mode) as file:
+            yield file
+
+
+@contextmanager
+def naming_written(path: Path) -> Iterator[None]:
+    """Raise InputError that names `path` where the system refuses to write it: most errors of a full disk name none."""
+    try:
+        yield
+    except OSError as error:
+        named = None if error.filename is None else Path(os.fsdecode(error.filename))
+        if named in (None, path, path.parent) or named.name.startswith(f".{path.name}."):
+            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise
+
+
+@contextmanager
+def _written_aside(path: Path, mode: str) -> Iterator[IO[Any]]:
     descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(

@@ -1,4 +1,5 @@
 import csv
+import errno
 import gzip
 import json
 import os
@@ -321,3 +322,20 @@ def test_a_file_is_locked_by_one_process_until_it_is_closed(tmp_path):
             lock_file(second, path)
         first.close()
         lock_file(second, path)
+
+
+def test_a_file_that_cannot_be_written_is_an_error_that_names_it_and_other_files_keep_their_errors(tmp_path):
+    def write_to_a_full_disk(path):
+        with write_whole(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    for path, write, reason in (
+        (tmp_path / "out.txt", write_to_a_full_disk, "No space left on device"),
+        (tmp_path / "file/out.txt", lambda path: write_json(path, {}), "(File exists|Not a directory)"),
+    ):
+        with pytest.raises(InputError, match=f"^{path}: cannot be written: {reason}$"):
+            write(path)
+    with pytest.raises(FileNotFoundError), write_whole(tmp_path / "out.txt"):
+        (tmp_path / "gone.txt").open()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

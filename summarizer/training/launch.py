@@ -13,7 +13,7 @@ from accelerate.utils import InitProcessGroupKwargs, LoggerType
 
 from summarizer.config import TrainingConfig
 from summarizer.errors import InputError
-from summarizer.files import lock_file
+from summarizer.files import lock_file, naming_written
 from summarizer.models.loading import bfloat16_is_fast, choose_device
 from summarizer.training.checkpoint import complete_checkpoints, finish_folder
 from summarizer.training.engine import fsdp_settings
@@ -59,8 +59,9 @@ def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
     if not accelerator.is_main_process:
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK_FILE).open("w") as file:
+    with naming_written(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK_FILE).open("a") as file:  # not "w", which would change the file's time
         lock_file(file, folder)
         for left in filter(Path.is_file, folder.glob(".*.part")):  # by a run that was killed while writing
             left.unlink()

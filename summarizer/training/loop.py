@@ -54,10 +54,16 @@ def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = N
 def begin(run: Run, checkpoints: list[Path]) -> RunLog | None:
     """Resume from the newest good checkpoint, write the configuration, and print what will be done.
 
-    Returns the log of the run, or None if nothing is left to do.
+    Returns the log of the run, or None if nothing is left to do: then no file is changed.
     """
     settings, accelerator = run.settings, run.accelerator
     notes = run.resume(checkpoints) if checkpoints else []
+    if (run.folder / "last").exists():
+        is_over = run.best_models.stops_early(run.state, notes.append)
+        if is_over or not run.in_budget():
+            if accelerator.is_main_process:
+                run.say("\n".join([*notes, f"nothing is left to do after step {run.state.step} of {settings.steps}"]))
+            return None
     if settings.trackers:
         accelerator.init_trackers("tensorboard" if settings.trackers == ["tensorboard"] else "summarizer")
     log = RunLog(run.folder / "metrics.jsonl", accelerator, run.state.step, settings.steps)
@@ -67,9 +73,6 @@ def begin(run: Run, checkpoints: list[Path]) -> RunLog | None:
             file.write(to_yaml(run.config))
     for line in [*run.description(), *notes]:
         log.say(line)
-    if not run.in_budget() and (run.folder / "last").exists():
-        log.say(f"nothing is left to do: step {run.state.step} of {settings.steps} is done")
-        return None
     return log
 
 

@@ -42,6 +42,15 @@ from summarizer.training.task import Task
 from summarizer.training.trained_parameters import choose_what_is_trained
 
 NAMES = {"train": "training", "validation": "validation", "test": "test"}
+FEW_DOCUMENTS = 50  # too few to choose a model by
+
+# Keys that the sequence of samples follows from, and keys that may change without an effect on the models.
+OF_SAMPLES = ("seed:", "data.", "pretrained:", "training.tokens_per_batch:", "training.batches_per_step:")
+WITHOUT_EFFECT = (
+    *("data.test:", "data.max_test_examples:", "training.num_workers:", "training.timeout_minutes:"),
+    *("training.log_every:", "training.trackers:", "training.keep_checkpoints:", "training.keep_every:"),
+    "training.save_every:",
+)
 
 
 class Run:
@@ -150,10 +159,12 @@ class Run:
         if self.state.samples != expected:
             raise TrainingError(
                 f"{path} cannot be resumed: seed, data, tokenizer, limits, training.tokens_per_batch and "
-                f"training.batches_per_step must stay as they were; changed: {', '.join(changed) or 'the data'}"
+                "training.batches_per_step must stay as they were; changed: "
+                f"{', '.join(line for line in changed if line.startswith(OF_SAMPLES)) or 'the data'}"
             )
         if self.accelerator.scaler is not None and self.state.loss_scaler:
             self.accelerator.scaler.load_state_dict(self.state.loss_scaler)
+        changed = [line for line in changed if not line.startswith(WITHOUT_EFFECT)]
         notes += [f"resumed from {path}", *(f"changed since then: {line}" for line in changed)]
         self.state = self.best_models.resumed(self.state, notes.append)
         return notes
@@ -178,6 +189,7 @@ class Run:
             if ids := identical_documents(self.data[first], self.data[second]):
                 what = f"{len(ids):,} {NAMES[second]} documents are also {NAMES[first]} documents"
                 lines.append(f"warning: {what}: {', '.join(ids[:3])}")
+        lines += self._long_documents() + self._few_documents()
         lines.append(
             f"{self.model_line}{self.engine.note}; {self.num_processes} process(es) on {accelerator.device.type}, "
             f"{precision}; {plan.batches_per_step} micro-batch(es) of up to {settings.tokens_per_batch:,} source "
@@ -193,6 +205,34 @@ class Run:
                 "every process needs at least one micro-batch"
             )
         return [*lines, *self.task.notes]
+
+    def _long_documents(self) -> list[str]:
+        """A line about training documents that are longer than a micro-batch should be."""
+        limit, lengths = self.settings.tokens_per_batch, self.plan.lengths
+        if (longest := max(lengths)) <= limit:
+            return []
+        count, name = sum(length > limit for length in lengths), self.training_data.rows[lengths.index(longest)]["id"]
+        return [
+            f"{count:,} training documents have more than training.tokens_per_batch={limit:,} tokens; each is a "
+            f"micro-batch of its own and needs more memory. The longest, {name}, has {longest:,} tokens; "
+            "data.max_source_tokens truncates it"
+        ]
+
+    def _few_documents(self) -> list[str]:
+        """A warning if the validation documents are too few for what is decided by them."""
+        settings, count = self.settings, len(self.data.get("validation", []))
+        if settings.best_metric.startswith("rouge"):
+            count = min(count, settings.rouge_examples)
+        uses = {"best_metric": settings.best_metric != "loss"}
+        uses |= {name: getattr(settings, name) is not None for name in ("early_stopping_patience", "average_best")}
+        if not any(uses.values()) or count >= FEW_DOCUMENTS:
+            return []
+        keys = " and ".join(f"training.{name}" for name, used in uses.items() if used)
+        more = "data.validation" if count == len(self.data["validation"]) else "training.rouge_examples"
+        return [
+            f"warning: {keys} rest on only {count} validation documents, where differences are mostly chance; "
+            f"{more} should have at least {FEW_DOCUMENTS}"
+        ]
 
     def _changes(self) -> list[str]:
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-from summarizer.files import write_whole
+from summarizer.files import naming_written, write_whole
 from summarizer.memory import peak_memory_mb
 from summarizer.progress import WorkProgress
 
@@ -30,7 +30,7 @@ class RunLog(WorkProgress):
         self.accelerator.log(metrics, step=step)
         if not self.active:
             return
-        with self.path.open("a", encoding="utf-8") as file:
+        with naming_written(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, **metrics}) + "\n")
         self.report(shown, f"step {step}/{self.last_step}  ")
 

@@ -245,10 +245,36 @@ def test_what_changed_since_the_checkpoint_is_said_and_what_cannot_change_refuse
         "data.max_source_tokens=9",
     ):
         key = override.partition("=")[0]
-        with pytest.raises(TrainingError, match=rf"cannot be resumed: .* changed: .*{key}: .* → "):
-            train(configure("resume=true", override))
+        with pytest.raises(TrainingError, match=rf"cannot be resumed: .* changed: .*{key}: .* → ") as caught:
+            train(configure("resume=true", override, "training.steps=7"))
+        assert "training.steps" not in str(caught.value)
     train(configure("resume=true", "training.steps=7", "training.rouge_examples=0"))
     assert "changed since then: training.steps: 6 → 7" in capsys.readouterr().err
+
+
+def test_a_run_that_ended_early_and_has_nothing_left_to_do_is_left_as_it_is(configure, capsys):
+    settings = ("training.early_stopping_patience=1", "training.learning_rate=0", "training.rouge_examples=0")
+    folder = train(configure(*settings, "training.validate_every=1"))
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    train(configure(*settings, "training.validate_every=1", "resume=true"))
+    assert "nothing is left to do after step 2 of 6" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_what_rests_on_few_documents_and_documents_longer_than_a_micro_batch_are_named(configure, capsys):
+    short = ("training.steps=1", "training.validate_every=1")
+    train(configure(*short, "training.best_metric=rouge1", "training.rouge_examples=2", "training.tokens_per_batch=40"))
+    said = capsys.readouterr().err
+    assert "training.best_metric rest on only 2 validation documents" in said
+    assert "training.rouge_examples should have at least 50" in said
+    longest = re.search(r"documents have more than training.tokens_per_batch=40 .* The longest, 1-\d+, has (\d+)", said)
+    assert longest is not None
+    assert int(longest[1]) > 40
+    train(configure(*short, "name=other", "training.early_stopping_patience=2", "training.average_best=2"))
+    said = capsys.readouterr().err
+    assert "training.early_stopping_patience and training.average_best rest on only 7 validation documents" in said
+    assert "data.validation should have at least 50" in said
+    assert "more than training.tokens_per_batch" not in said
 
 
 def test_a_finished_run_is_left_as_it_is(finished, configure, tmp_path, capsys):
@@ -256,9 +282,12 @@ def test_a_finished_run_is_left_as_it_is(finished, configure, tmp_path, capsys):
     shutil.copytree(finished, folder)
     card = (folder / "last/README.md").read_text(encoding="utf-8")
     assert '- Validation: {"validation_loss"' in card
-    train(configure("resume=true"))
-    assert "nothing is left to do: step 6 of 6 is done" in capsys.readouterr().err
-    assert (folder / "last/README.md").read_text(encoding="utf-8") == card
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    train(configure("resume=true", "training.trackers=[tensorboard]"))
+    said = capsys.readouterr().err
+    assert "nothing is left to do after step 6 of 6" in said
+    assert "trackers" not in said  # a change without an effect on the models
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     shutil.rmtree(folder / "checkpoints")
     for resume in ("true", "false"):
         with pytest.raises(InputError, match="holds models of a run but none of its checkpoints; pass another name"):
