@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from summarizer.cli import run_script
+from summarizer.cli.options import Overwrite
 from summarizer.errors import InputError
 
 
@@ -25,6 +27,7 @@ def main(
     minutes: Annotated[float | None, typer.Option(help="Minutes of training, the same for all.")] = None,
     control: Annotated[str, typer.Option(help="Name of the configuration without token mixing.")] = "no_mixing",
     launcher: Annotated[str, typer.Option(help="Such as 'accelerate launch'. Defaults to this Python.")] = "",
+    overwrite: Overwrite = False,
 ) -> None:
     """Train each configuration on the same data and budget, test it on the same documents, and print one table."""
     from summarizer.experiments.runs import Study
@@ -40,11 +43,8 @@ def main(
         numbers = [int(seed) for seed in seeds.split(",")]
     except ValueError:
         raise InputError(f"--seeds {seeds}: give whole numbers separated by commas") from None
-    print(run_study(Study(configs, output, overrides, numbers, launcher, control)))
+    print(run_study(Study(configs, output, overrides, numbers, launcher, control, overwrite)))
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except InputError as error:
-        raise SystemExit(f"compare_encoders: {error}") from None
+    run_script(main)

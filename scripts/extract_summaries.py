@@ -10,9 +10,12 @@ from typing import Annotated
 
 import typer
 
+from summarizer.cli import run_script
+from summarizer.cli.options import Overwrite
 from summarizer.errors import InputError
 
 DOCUMENTS_AT_A_TIME = 64
+FIELDS = frozenset(("id", "summary", "source_tokens", "dropped_tokens"))  # of a line of the output
 
 
 def main(
@@ -25,16 +28,18 @@ def main(
     max_source_tokens: Annotated[int | None, typer.Option(help="Tokens of a document that are read.")] = None,
     max_examples: Annotated[int | None, typer.Option(help="Read only the first pairs.")] = None,
     dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
+    overwrite: Overwrite = False,
 ) -> None:
     """Choose the best sentences of each document and write them in the order of the document, one a line."""
     from summarizer.config import DataConfig
     from summarizer.data.pairs import ReadReport, find_pairs, read_pairs
-    from summarizer.files import check_writable, write_whole
+    from summarizer.files import write_whole
     from summarizer.generation.choosing import Budget
     from summarizer.generation.extracting import load_selector, score_sentences
     from summarizer.generation.options import SummarySettings
+    from summarizer.outputs import Form, check_files
 
-    check_writable(output)
+    check_files({output: Form("jsonl", FIELDS, FIELDS)}, overwrite)
     try:
         budget = Budget(max_words, max_sentences, max_tokens)
     except ValueError as error:
@@ -44,6 +49,7 @@ def main(
     selector, tokenizer = load_selector(model, dtype=dtype)
     settings = SummarySettings(max_source_tokens=max_source_tokens)
     read = itertools.islice(read_pairs(find_pairs([str(pairs)], "test"), DataConfig(), ReadReport()), max_examples)
+    written = 0
     with write_whole(output) as file:
         while batch := list(itertools.islice(read, DOCUMENTS_AT_A_TIME)):
             scored = score_sentences(selector, tokenizer, [pair.document for pair in batch], settings)
@@ -51,10 +57,10 @@ def main(
                 record = {"id": pair.id, "summary": document.extract(budget)}
                 record |= {"source_tokens": document.source_tokens, "dropped_tokens": document.dropped_tokens}
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                written += 1
+        if not written:
+            raise InputError(f"{pairs}: holds no pair of a document and a summary")
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except InputError as error:
-        raise SystemExit(f"extract_summaries: {error}") from None
+    run_script(main)

@@ -13,19 +13,29 @@ from typing import Annotated
 
 import typer
 
+from summarizer import __version__
 from summarizer.batch.input_documents import count_documents, documents_of
 from summarizer.batch.inputs import find_inputs
+from summarizer.cli import run_script
+from summarizer.cli.options import Overwrite
 from summarizer.documents.document import ReadingOptions
 from summarizer.errors import InputError
 from summarizer.evaluation.baselines import is_heading
 from summarizer.evaluation.rouge import make_score
 from summarizer.evaluation.rouge_tokens import make_tokenizer
-from summarizer.files import check_writable, remove_asides, write_whole
+from summarizer.files import json_text, remove_asides, write_whole
+from summarizer.outputs import Form, check_folder, form
 from summarizer.progress import WorkProgress
 from summarizer.text import split_sentences
 
 MIN_SENTENCES = 4  # fewer leave too little to read
 VALIDATION_EVERY = 20  # documents, of which the first is for validation
+DESCRIPTION = "gap_sentences.json"
+FIELDS = frozenset(("id", "document", "summary"))
+FORMS = {
+    DESCRIPTION: form("json", "inputs", "settings.share", "counts.pairs"),
+    **{f"{split}.jsonl": Form("jsonl", FIELDS, FIELDS) for split in ("train", "validation")},
+}
 MAX_REASONS = 5  # said of documents that are left out
 
 Place = tuple[int, int, int]  # the line of a sentence, and where in it the sentence begins and ends
@@ -99,17 +109,22 @@ def main(
     document_column: Annotated[
         str | None, typer.Option(help="Column of JSONL, CSV and Parquet files. Defaults to the first usual name found.")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Write train.jsonl and validation.jsonl (one document in twenty) with the columns id, document and summary."""
+    """Write train.jsonl and validation.jsonl (one document in twenty) with the columns id, document and summary.
+
+    gap_sentences.json beside them records how they were made.
+    """
     found, options = find_inputs(inputs, output), ReadingOptions(document_column)
+    check_folder(output, FORMS, [DESCRIPTION], overwrite)
     paths = [output / f"{split}.jsonl" for split in ("train", "validation")]
     for path in paths:
-        check_writable(path)
         remove_asides(path)
     every = (document for file in found.files for document in documents_of(file, options))
     pairs = left_out = 0
     with ExitStack() as stack:
         splits = [stack.enter_context(write_whole(path)) for path in paths]
+        description = stack.enter_context(write_whole(output / DESCRIPTION))
         total = documents or count_documents(found)
         progress = stack.enter_context(WorkProgress("choosing sentences", "documents", total))
         for document in islice(every, documents):
@@ -126,11 +141,14 @@ def main(
             pairs += 1
         if pairs < 2:
             raise InputError(f"at least two documents with {MIN_SENTENCES} sentences are needed: one is for validation")
-    print(f"{pairs:,} pairs, {-(-pairs // VALIDATION_EVERY):,} of them for validation; {left_out:,} documents left out")
+        validation_pairs = -(-pairs // VALIDATION_EVERY)
+        settings = {"documents": documents, "share": share, "max_words": max_words, "words_read": words_read}
+        settings |= {"document_column": document_column}
+        counts = {"pairs": pairs, "validation_pairs": validation_pairs, "left_out": left_out}
+        content = {"version": __version__, "inputs": inputs, "settings": settings, "counts": counts}
+        description.write(json_text(content))
+    print(f"{pairs:,} pairs, {validation_pairs:,} of them for validation; {left_out:,} documents left out")
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except InputError as error:
-        raise SystemExit(f"make_gap_sentences: {error}") from None
+    run_script(main)

@@ -5,17 +5,31 @@ validation.jsonl and test.jsonl with the columns id, text and label. Headings st
 """
 
 import json
+from collections.abc import Iterable
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 
+from summarizer import __version__
+from summarizer.cli import run_script
+from summarizer.cli.options import Overwrite
 from summarizer.config import DataConfig
-from summarizer.data.pairs import ReadReport, find_pairs, read_pairs
+from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.errors import InputError
-from summarizer.files import write_whole
+from summarizer.files import json_text, write_whole
+from summarizer.outputs import Form, check_folder, form
 
 HEADINGS = ("BACKGROUND", "methods", "RESULTS", "discussion", "CONCLUSIONS")
+SPLITS = ("train", "validation", "test")
+DESCRIPTION = "sections.json"
+FIELDS = frozenset(("id", "text", "label"))
+FORMS = {
+    DESCRIPTION: form("json", "settings.corpus", "settings.articles", "sections"),
+    **{f"{split}.jsonl": Form("jsonl", FIELDS, FIELDS) for split in SPLITS},
+}
 
 
 def sections(document: str, shortest: int) -> list[tuple[str, str]]:
@@ -37,25 +51,34 @@ def main(
         int, typer.Option(min=1, help="Maximum training articles; a tenth of it for validation and test.")
     ] = 4000,
     shortest: Annotated[int, typer.Option(min=1, help="Minimum words in a section.")] = 100,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Write train.jsonl, validation.jsonl and test.jsonl with a section a row."""
-    for split in ("train", "validation", "test"):
-        limit = articles if split == "train" else max(1, articles // 10)
-        rows = 0
-        with write_whole(output / f"{split}.jsonl") as file:
-            for number, pair in enumerate(read_pairs(find_pairs([corpus], split), DataConfig(), ReadReport())):
-                if number == limit:
-                    break
-                for part, (label, text) in enumerate(sections(pair.document, shortest)):
-                    file.write(json.dumps({"id": f"{pair.id}-{part}", "text": text, "label": label}) + "\n")
-                    rows += 1
-            if not rows:
+    """Write train.jsonl, validation.jsonl and test.jsonl with a section a row, and sections.json about them."""
+    check_folder(output, FORMS, [DESCRIPTION], overwrite)
+    counts = {}
+    with ExitStack() as stack:
+        for split in SPLITS:
+            file = stack.enter_context(write_whole(output / f"{split}.jsonl"))
+            pairs = read_pairs(find_pairs([corpus], split), DataConfig(), ReadReport())
+            limit = articles if split == "train" else max(1, articles // 10)
+            counts[split] = _write_sections(file, islice(pairs, limit), shortest)
+            if not counts[split]:
                 raise InputError(f"{corpus}: no {split} article has a section under {', '.join(HEADINGS)}")
-        print(f"{split}: {rows:,} sections from at most {limit:,} articles")
+            print(f"{split}: {counts[split]:,} sections from at most {limit:,} articles")
+        settings = {"corpus": corpus, "articles": articles, "shortest": shortest}
+        description = stack.enter_context(write_whole(output / DESCRIPTION))
+        description.write(json_text({"version": __version__, "settings": settings, "sections": counts}))
+
+
+def _write_sections(file: IO[str], pairs: Iterable[Pair], shortest: int) -> int:
+    """Write a row for each section; returns how many."""
+    rows = 0
+    for pair in pairs:
+        for part, (label, text) in enumerate(sections(pair.document, shortest)):
+            file.write(json.dumps({"id": f"{pair.id}-{part}", "text": text, "label": label}) + "\n")
+            rows += 1
+    return rows
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except InputError as error:
-        raise SystemExit(f"make_sections: {error}") from None
+    run_script(main)

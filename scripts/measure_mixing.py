@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from summarizer.errors import InputError
+from summarizer.cli import run_script
+from summarizer.cli.options import Overwrite
 
 
 def main(
@@ -16,6 +17,7 @@ def main(
     model: Annotated[str, typer.Argument(help="A model folder, a hub id or 'default'.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The JSON file to write.")],
     overrides: Annotated[list[str] | None, typer.Argument(metavar="[key=value …]", help="Over the file.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Measure the loss with the documents' own global vectors and with others' in their place; print a table.
 
@@ -23,15 +25,13 @@ def main(
     """
     from summarizer.config_files import load_config
     from summarizer.experiments.mixing_use import measure_mixing_use, mixing_use_table
-    from summarizer.files import check_writable, write_json
+    from summarizer.files import write_json
+    from summarizer.outputs import check_files, form
 
-    check_writable(output)
+    check_files({output: form("json", "version", "machine", "task", "num_documents", "rows")}, overwrite)
     write_json(output, measure_mixing_use(load_config(config, overrides), model))
     print(mixing_use_table(output))
 
 
 if __name__ == "__main__":
-    try:
-        typer.run(main)
-    except InputError as error:
-        raise SystemExit(f"measure_mixing: {error}") from None
+    run_script(main)

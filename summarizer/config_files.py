@@ -11,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from summarizer.config import RunConfig
 from summarizer.errors import InputError
+from summarizer.outputs import form
 from summarizer.settings import unknown_key
 
 
@@ -46,6 +47,10 @@ def load_config(path: Path, overrides: list[str] | None = None) -> RunConfig:
 def to_yaml(config: RunConfig) -> str:
     """The complete configuration as YAML, as saved with every run; load_config reads it."""
     return OmegaConf.to_yaml(OmegaConf.structured(config))
+
+
+# A configuration that `to_yaml` wrote, which has all keys; users write only some of them.
+COMPLETE_CONFIG = form("yaml", "task", "name", "output_dir", "seed", "resume", "pretrained", "data", "training")
 
 
 def changed_keys(before: RunConfig, after: RunConfig) -> list[str]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from summarizer.errors import InputError
+from summarizer.errors import InputError, UsageError
 from summarizer.text import marked_encoding
 
 _ASIDE = re.compile(r"\.(.+)\.[a-z0-9_]{8}\.part")  # the name of a file until it is whole
@@ -124,22 +124,29 @@ def remove_asides(path: Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise InputError if the file cannot be written: to be called before long work. Makes its folder."""
+    """Raise UsageError if the file cannot be written: to be called before long work. Makes nothing."""
     if path.is_dir():
-        raise InputError(f"{path}: is a folder; name a file")
+        raise UsageError(f"{path}: is a folder; name a file")
+    folder = path.parent
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
+        while not folder.exists():
+            folder = folder.parent
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def json_text(content: Any) -> str:
+    """`content` as indented JSON. Raises ValueError for NaN, which JSON does not have."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write `content` as indented JSON, whole or not at all. Raises ValueError for NaN, which JSON does not have."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    """Write `content` as indented JSON, whole or not at all. Raises ValueError for NaN."""
+    text = json_text(content)
     with write_whole(path) as file:
-        file.write(text + "\n")
+        file.write(text)
 
 
 def hash_of_file(path: Path) -> str:

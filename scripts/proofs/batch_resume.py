@@ -27,10 +27,13 @@ from transformers import AutoTokenizer
 
 from summarizer.batch import summarize_files as batch  # noqa: F401 (once, before the forks, which then start in no time)
 from summarizer.cli.app import main as command_line
+from summarizer.cli.app import run_script
+from summarizer.cli.options import Overwrite
 from summarizer.errors import InputError
 from summarizer.files import write_json
 from summarizer.models import FastformerSummarizerForConditionalGeneration, SummarizerConfig
 from summarizer.models.loading import DEFAULT_MODEL
+from summarizer.outputs import check_files, form
 
 OPTIONS = [
     *("--model", "model", "--num-beams", "1", "--min-summary-tokens", "8", "--max-summary-tokens", "8"),
@@ -215,8 +218,11 @@ def main(
     documents: Annotated[int, typer.Option(min=2, help="Documents of each output.")] = 200,
     seed: Annotated[int, typer.Option(help="Of the documents and the moments.")] = 1,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the summary here as well.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Kill runs at random moments; the exit status is 0 if nothing was lost, nothing done twice, and all is equal."""
+    if output is not None:
+        check_files({output: form("json", "kills", "phases", "lost")}, overwrite)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         result = prove(Path(folder), kills, documents, seed)
@@ -230,4 +236,4 @@ def main(
 
 if __name__ == "__main__":
     with contextlib.suppress(BrokenPipeError):
-        typer.run(main)
+        run_script(main)

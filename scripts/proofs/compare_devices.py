@@ -1,14 +1,18 @@
 """Compare the model on a device with the CPU, and bfloat16 with float32: compare_devices.py DEVICE OUTPUT.json."""
 
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+import typer
 
 from summarizer.benchmarks.compared_models import make_inputs, make_seq2seq
 from summarizer.benchmarks.settings import Sizes
+from summarizer.cli import run_script
+from summarizer.cli.options import Overwrite
+from summarizer.errors import InputError
 from summarizer.files import write_json
+from summarizer.outputs import check_files, form
 
 SIZES = Sizes(d_model=64, layers=2, heads=4, ffn_dim=128, vocab_size=500)
 LENGTH = 384  # more than 2 d: the folded form
@@ -45,11 +49,15 @@ def compare(device: torch.device) -> dict[str, Any]:
     return comparison
 
 
-if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    comparison = compare(torch.device(sys.argv[1]))
-    write_json(Path(sys.argv[2]), comparison)
+def main(
+    device: Annotated[str, typer.Argument(help="Such as cuda.")],
+    output: Annotated[Path, typer.Argument(help="The JSON file to write.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write the differences from the CPU; the exit status is 1 if one is too large."""
+    check_files({output: form("json", "float32.same_summaries", "bfloat16.same_summaries")}, overwrite)
+    comparison = compare(torch.device(device))
+    write_json(output, comparison)
     print(comparison)
     too_far = [
         f"{dtype} {name} {value:.1e}"
@@ -59,4 +67,9 @@ if __name__ == "__main__":
     ]
     if not comparison["float32"]["same_summaries"]:
         too_far.append("float32 summaries differ")
-    sys.exit("differs from the CPU: " + ", ".join(too_far) if too_far else 0)
+    if too_far:
+        raise InputError(f"differs from the CPU: {', '.join(too_far)}")
+
+
+if __name__ == "__main__":
+    run_script(main)

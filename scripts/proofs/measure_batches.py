@@ -17,8 +17,11 @@ import typer
 from batch_resume import TEXT, write_model
 
 from summarizer.cli.app import main as command_line
+from summarizer.cli.app import run_script
+from summarizer.cli.options import Overwrite
 from summarizer.errors import InputError
 from summarizer.files import write_json
+from summarizer.outputs import check_files, form
 
 OPTIONS = (
     "--num-beams",
@@ -66,8 +69,11 @@ def measure(folder: Path, documents: int) -> dict[str, Any]:
 def main(
     documents: Annotated[list[int] | None, typer.Argument(help="How many; by default 1000 and 10000.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the summary here as well.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Measure each count of documents."""
+    if output is not None:
+        check_files({output: form("json", "documents", "documents_per_second")}, overwrite)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_model(folder / "model")
@@ -78,4 +84,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_script(main)

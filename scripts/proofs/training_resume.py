@@ -20,6 +20,10 @@ from typing import Annotated, Any
 import typer
 from tiny_run import logged_metrics, write_tiny_run
 
+from summarizer.cli import run_script
+from summarizer.cli.options import Overwrite
+from summarizer.outputs import check_files, form
+
 os.environ.setdefault("ACCELERATE_USE_CPU", "true")  # where sums have one order
 
 STEPS_PER_KILL = 4  # at most, so that a run of this many times `kills` steps does not end before its last kill
@@ -29,6 +33,7 @@ def main(
     kills: Annotated[int, typer.Option(min=1)] = 25,
     seed: Annotated[int, typer.Option(help="Of the moments.")] = 1,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="A file for the summary, too.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Print what was compared as JSON; exit status 0 if all is equal."""
     import datasets  # noqa: F401  (the processes are forked with everything imported)
@@ -37,7 +42,8 @@ def main(
     from summarizer.training import loop  # noqa: F401  (for the same reason)
 
     output = output and output.absolute()
-
+    if output is not None:
+        check_files({output: form("json", "kills", "steps_done_again", "equal")}, overwrite)
     with tempfile.TemporaryDirectory() as folder:
         summary = prove(Path(folder), kills, random.Random(seed))
     summary = {"kills": kills, "seed": seed, **summary}
@@ -194,4 +200,4 @@ def _compare() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_script(main)

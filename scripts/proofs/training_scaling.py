@@ -15,6 +15,10 @@ from typing import Annotated, Any
 import typer
 from tiny_run import logged_metrics, write_tiny_run
 
+from summarizer.cli import run_script
+from summarizer.cli.options import Overwrite
+from summarizer.outputs import check_files, form
+
 os.environ.setdefault("ACCELERATE_USE_CPU", "true")
 
 VARIANTS = {
@@ -31,6 +35,7 @@ def main(
     processes: Annotated[str, typer.Option(help="Their numbers, the first the reference.")] = "1,2,4",
     steps: Annotated[int, typer.Option(min=1, help="The fifth is a short one.")] = 8,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="A file for the summary, too.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Print what was compared as JSON; exit status 0 if all is equal."""
     import datasets  # noqa: F401  (the processes are forked with everything imported)
@@ -39,6 +44,8 @@ def main(
     from summarizer.training import loop  # noqa: F401  (for the same reason)
 
     output, worlds = output and output.absolute(), [int(number) for number in processes.split(",")]
+    if output is not None:
+        check_files({output: form("json", "equal", "processes", "variants")}, overwrite)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         write_tiny_run(Path(folder), steps=steps, batches_per_step=4, save_every=steps, validate_every=steps)
@@ -159,4 +166,4 @@ def _train(name: str, overrides: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run_script(main)

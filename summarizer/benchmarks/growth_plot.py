@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from summarizer.files import write_whole
+from summarizer.outputs import png_of, write_all
 
 Points = Sequence[tuple[float, float]]
 PLAIN_NUMBERS = StrMethodFormatter("{x:,.10g}")
@@ -29,8 +29,7 @@ def plot_growth(path: Path, panels: Mapping[str, Mapping[str, Points]], floor: s
             _curves(axis, systems, floor)
             axis.set(xlabel="source tokens", ylabel=quantity)
             axis.set_xticks(lengths, [f"{length:,}" for length in lengths])
-    with write_whole(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
+    write_all({path: png_of(figure)})
 
 
 def _curves(axis: Axes, systems: Mapping[str, Points], floor: str | None) -> None:

@@ -3,6 +3,8 @@
 import os
 import sys
 import traceback
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +50,15 @@ def _in_one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"  # without the number that str(error) begins with
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def run_script(script: Callable[..., None]) -> None:
+    """Run a function as the command line of a script; errors end it as in `main`."""
+    try:
+        typer.run(script)
+    except InputError as error:
+        print(f"{Path(sys.argv[0]).stem}: {_in_one_line(error)}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,5 +1,6 @@
 """`summarizer benchmark NAME`: the options are made from the settings of the benchmark; heavy imports are inside."""
 
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from inspect import Parameter, Signature
@@ -9,6 +10,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from summarizer.benchmarks import settings
+from summarizer.cli.options import Overwrite
 
 benchmark = typer.Typer(
     no_args_is_help=True,
@@ -20,16 +22,20 @@ _OUTPUT = Annotated[Path, typer.Option("-o", "--output", help="The JSON file to 
 _PLOT = Annotated[Path | None, typer.Option(help="The PNG file to write. Defaults to the JSON file's name with .png.")]
 
 
-def _add_command(name: str, settings_class: type) -> None:
-    """Add the command that runs `measure` of the module `name` and prints the table of its result."""
+def _add_command(name: str, settings_class: type, keys: Sequence[str]) -> None:
+    """Add the command that runs `measure` of the module `name` and prints the table of its result.
 
-    def command(output: Path, plot: Path | None = None, **values: Any) -> None:
-        from summarizer.files import check_writable, write_json
+    `keys` distinguish its result from those of the other benchmarks.
+    """
+
+    def command(output: Path, overwrite: bool, plot: Path | None = None, **values: Any) -> None:
+        from summarizer.files import write_json
+        from summarizer.outputs import MARKED, check_files, form
 
         chosen = _settings(settings_class, values)
         plot = plot or output.with_suffix(".png")
-        for path in (output, plot) if name == "encoders" else (output,):
-            check_writable(path)
+        plots = {plot: MARKED} if name == "encoders" else {}
+        check_files({output: form("json", "machine", "settings", *keys), **plots}, overwrite)
         module = import_module(f"summarizer.benchmarks.{name}")
         result = module.measure(chosen)
         write_json(output, result)
@@ -45,6 +51,7 @@ def _add_command(name: str, settings_class: type) -> None:
     options = [("output", _OUTPUT, Parameter.empty), *_options(settings_class)]
     if name == "encoders":
         options.append(("plot", _PLOT, None))
+    options.append(("overwrite", Overwrite, False))
     command.__annotations__ = {option: annotation for option, annotation, _ in options}
     command.__signature__ = Signature(  # pyright: ignore[reportFunctionMemberAccess]
         [
@@ -102,12 +109,12 @@ def _items(name: str, text: str, kind: Any) -> list[Any]:
     return words
 
 
-for _name, _class in {
-    "encoders": settings.EncoderSettings,
-    "generation": settings.GenerationSettings,
-    "training": settings.TrainingSettings,
-    "rouge": settings.RougeBenchmarkSettings,
-    "mixer": settings.MixerSettings,
-    "profile": settings.ProfileSettings,
-}.items():
-    _add_command(_name, _class)
+for _name, _class, _keys in (
+    ("encoders", settings.EncoderSettings, ["rows.encoder"]),
+    ("generation", settings.GenerationSettings, ["rows.system", "settings.num_beams"]),
+    ("training", settings.TrainingSettings, ["rows.system", "settings.target_tokens"]),
+    ("rouge", settings.RougeBenchmarkSettings, ["rows.processes"]),
+    ("mixer", settings.MixerSettings, ["rows.form"]),
+    ("profile", settings.ProfileSettings, ["training", "summarizing"]),
+):
+    _add_command(_name, _class, _keys)

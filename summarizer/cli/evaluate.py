@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from summarizer.cli.options import Overwrite
+
 
 def evaluate(
     predictions: Annotated[
@@ -76,6 +78,7 @@ def evaluate(
         str | None, typer.Option(help="Column of the documents; by default, a usual name.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Score summaries with ROUGE and 95 % intervals. Writes two files and prints a table."""
     from summarizer.evaluation.evaluate import EvaluationOptions
@@ -99,6 +102,7 @@ def evaluate(
         bootstrap_samples=bootstrap_samples,
         seed=seed,
         processes=processes,
+        overwrite=overwrite,
     )
     evaluation = run(predictions, references, output, options, quiet)
     if not quiet:
@@ -134,13 +138,14 @@ def compare(
     samples: Annotated[int, typer.Option(min=1, help="Number of resamples or swaps per test.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the tests.")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Compare systems on the same examples with paired tests. Writes tables, plots and an HTML page."""
     from summarizer.reporting.compare import ComparisonOptions, compare_files
     from summarizer.reporting.tables import print_comparison
 
     options = ComparisonOptions(
-        correction, on_mismatch, published, tuple(training or ()), benchmarks, max_examples, samples, seed
+        correction, on_mismatch, published, tuple(training or ()), benchmarks, max_examples, samples, seed, overwrite
     )
     comparison = compare_files(scores, output, options)
     if not quiet:

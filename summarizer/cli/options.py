@@ -9,6 +9,10 @@ import typer
 
 from summarizer.generation_options import GenerationOptions
 
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace files that are not an earlier output of this command.")
+]
+
 
 def options_of(data_class: type) -> Callable[[Any], Any]:
     """A decorator: the command's last parameter, `**values`, becomes an option for each setting of `data_class`."""

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from summarizer.cli.options import Overwrite
+
 
 def train(
     config: Annotated[Path, typer.Argument(help="A YAML file, such as configs/pubmed/fastformer.yaml.")],
@@ -19,18 +21,20 @@ def train(
     find_lr: Annotated[
         bool, typer.Option("--find-lr", help="Try rising learning rates, print the best one, write a plot.")
     ] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Train a model. To use several processes, run `accelerate launch scripts/train.py …` instead."""
-    from summarizer.config_files import load_config
+    from summarizer.config_files import COMPLETE_CONFIG, load_config
     from summarizer.reporting.run_plot import plot_run
     from summarizer.training.loop import train as run
 
     settings = load_config(config, overrides)
+    folder = Path(settings.output_dir, settings.name)
     try:
-        run(settings, "dry-run" if dry_run else "find-lr" if find_lr else None)
+        run(settings, "dry-run" if dry_run else "find-lr" if find_lr else None, overwrite)
     finally:
-        if not (dry_run or find_lr):
-            plot_run(Path(settings.output_dir, settings.name))
+        if not (dry_run or find_lr) and COMPLETE_CONFIG.fits(folder / "config.yaml"):
+            plot_run(folder)
 
 
 def train_tokenizer(
@@ -49,12 +53,13 @@ def train_tokenizer(
     ] = None,
     document_column: Annotated[str | None, typer.Option(help="Defaults to the first usual name found.")] = None,
     summary_column: Annotated[str | None, typer.Option(help="Defaults to the first usual name found.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Train a SentencePiece tokenizer on training pairs; AutoTokenizer loads the folder."""
     from summarizer.config import DataConfig
     from summarizer.data.tokenizer import train_from_pairs
 
     config = DataConfig(document_column=document_column, summary_column=summary_column)
-    lines = train_from_pairs(data, output, vocab_size, max_examples, config, lowercase, number_placeholder)
+    lines = train_from_pairs(data, output, vocab_size, max_examples, config, lowercase, number_placeholder, overwrite)
     for line in lines:
         print(line, file=sys.stderr)

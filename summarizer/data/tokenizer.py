@@ -14,7 +14,8 @@ from transformers import PreTrainedTokenizerFast
 
 from summarizer.config import DataConfig
 from summarizer.data.pairs import ReadReport, find_pairs, read_pairs
-from summarizer.errors import InputError
+from summarizer.errors import InputError, UsageError
+from summarizer.outputs import check_folder, form, write_all
 
 PAD, UNKNOWN, BEGIN, END, MASK = "<pad>", "<unk>", "<s>", "</s>", "<mask>"
 # Non-characters, which clean text never holds: one stands for a ▁ of the text, which else means a space; the other
@@ -22,6 +23,10 @@ PAD, UNKNOWN, BEGIN, END, MASK = "<pad>", "<unk>", "<s>", "</s>", "<mask>"
 BLOCK, BREAK = "\ufffe", "\uffff"
 # A number that is not part of a word such as COVID-19, p53, 2.5-fold or v1.0.2b.
 NUMBER = r"(?<![\w.,<\-–])[0-9]+(?:[.,][0-9]+)*(?![\w\-–])(?![.,][0-9])"
+_FORMS = {  # of the files of a folder
+    "tokenizer.json": form("json", "model", "normalizer"),
+    "tokenizer_config.json": form("json", "tokenizer_class", "do_lower_case", "number_placeholder"),
+}
 NO_LIMIT = int(1e30)  # transformers' own mark of a tokenizer without a maximum length
 
 
@@ -33,13 +38,16 @@ def train_from_pairs(
     config: DataConfig,
     lowercase: bool = False,
     number_placeholder: str | None = None,
+    overwrite: bool = False,
 ) -> list[str]:
     """Train on the first `max_examples` training pairs of each entry and write the folder; returns a report.
 
-    Raises InputError when a file has the name of a validation or test split, or the texts are too few.
+    Raises InputError when a file has the name of a validation or test split, or the texts are too few, and UsageError
+    when the folder is not an earlier tokenizer of this function and `overwrite` is false.
     """
-    if output.exists() and not output.is_dir():
-        raise InputError(f"{output}: is a file; name a folder to write")
+    check_folder(output, _FORMS, ["tokenizer_config.json"], overwrite)
+    if (output / "config.json").exists() and not overwrite:
+        raise UsageError(f"{output}: holds a model; choose a new folder, or pass --overwrite to replace its tokenizer")
     report = ReadReport()
     splits = [find_pairs([entry], "train") for entry in entries]
     for path in (path for split in splits for path in split.files):
@@ -58,7 +66,9 @@ def train_from_pairs(
         tokenizer = train_tokenizer(texts(), vocab_size, lowercase=lowercase, number_placeholder=number_placeholder)
     except ValueError as error:
         raise InputError(" ".join(str(error).split())) from error
-    tokenizer.save_pretrained(output)
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        write_all({output / path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())})
     pairs = ", ".join(f"{count:,} pairs of {entry}" for count, entry in zip(counts, entries, strict=True))
     return [*report.lines(), f"{output}: {len(tokenizer):,} pieces, trained on {pairs}"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from summarizer.errors import InputError
+from summarizer.errors import InputError, UsageError
 from summarizer.evaluation.baselines import fit_lead_k
 from summarizer.evaluation.bertscore import PAIRS_AT_ONCE, BertScorer
 from summarizer.evaluation.example_scores import MODEL, BaselineSettings, Result, score_example
@@ -24,10 +24,13 @@ from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
 from summarizer.evaluation.score_table import Intervals, ScoreTable
 from summarizer.evaluation.signature import Signature, rouge_parts, version_parts
 from summarizer.files import hash_of_file, is_gzipped, write_whole
+from summarizer.outputs import check_files, form
 from summarizer.progress import WorkProgress
 from summarizer.text import split_sentences
 
 BERT_SCORE = "bertscore"
+_SCORES = form("json", "num_examples", "signature", "scores", "counts")
+_EXAMPLES = form("jsonl", "id", *ROUGE_TYPES)
 _VALIDATION_PAIRS = 1000  # that k is fitted on, at most
 
 
@@ -49,6 +52,7 @@ class EvaluationOptions:
     confidence: float = 0.95
     seed: int = 1
     processes: int = 1
+    overwrite: bool = False  # replace files that are not earlier scores
 
     def check(self) -> None:
         """Raises InputError for settings of the baselines without `baselines`, and for contradictory ones."""
@@ -93,7 +97,7 @@ def evaluate(
     paired (see `pair_examples`) and for baselines without documents.
     """
     output = output or default_output(predictions_path)
-    _check_output(output, (predictions_path, references_path))
+    _check_output(output, (predictions_path, references_path), options.overwrite)
     options.check()
     scorer = BertScorer(options.bert_score, options.bert_score_layer) if options.bert_score else None
     paired = pair_examples(predictions_path, references_path, options.columns, options.policy, options.store_texts)
@@ -284,9 +288,10 @@ def _relative(path: Path, folder: Path) -> str:
         return str(path)
 
 
-def _check_output(output: Path, inputs: Sequence[Path]) -> None:
+def _check_output(output: Path, inputs: Sequence[Path], overwrite: bool) -> None:
     if output.is_dir():
-        raise InputError(f"{output}: is a folder; name a file, such as {output / 'scores.json'}")
+        raise UsageError(f"{output}: is a folder; name a file, such as {output / 'scores.json'}")
     for written in (output, examples_path(output)):
         if written.resolve() in [path.resolve() for path in inputs]:
-            raise InputError(f"{written}: is one of the inputs and would be overwritten; choose another -o")
+            raise UsageError(f"{written}: is one of the inputs and would be overwritten; choose another -o")
+    check_files({output: _SCORES, examples_path(output): _EXAMPLES}, overwrite)

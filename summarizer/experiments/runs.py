@@ -22,17 +22,23 @@ import torch
 from accelerate import Accelerator
 
 from summarizer.config import RunConfig, of_trained_model
-from summarizer.config_files import changed_keys, load_config, to_yaml
+from summarizer.config_files import COMPLETE_CONFIG, changed_keys, load_config, to_yaml
 from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.errors import InputError
 from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, examples_path
 from summarizer.files import write_json, write_whole
 from summarizer.generation.options import SummarySettings
 from summarizer.generation.summarizer import Summarizer
+from summarizer.outputs import MARKED, check_folder, form
 from summarizer.training.classification import Classification, accuracy_and_macro_f1
 from summarizer.training.stop_signals import StopSignals
 
 Say = Callable[[str], None]
+STUDY_FILES = {
+    "study.json": form("json", "settings.reference", "num_examples", "rows", "curves"),
+    "study.md": MARKED,
+    "study.png": MARKED,
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class Study:
     seeds: list[int] = field(default_factory=lambda: [1])
     launcher: str = ""  # command such as "accelerate launch"; empty: this Python
     control: str = "no_mixing"  # name of the configuration without token mixing
+    overwrite: bool = False  # write into a folder that holds other files
 
 
 def run_all(study: Study, say: Say) -> Iterator[list[dict[str, Any]]]:
@@ -57,6 +64,8 @@ def run_all(study: Study, say: Say) -> Iterator[list[dict[str, Any]]]:
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise InputError(f"two configurations have the same run name: {', '.join(twice)}")
+    configs = {file: COMPLETE_CONFIG for name in names for file in (f"{name}.yaml", f"{name}/config.yaml")}
+    check_folder(study.output, {**configs, **STUDY_FILES}, [*configs, "study.json"], study.overwrite)
     for run in runs[1 : len(study.configs)]:
         for changed in changed_keys(runs[0], run):
             if not changed.startswith("model."):

@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +12,8 @@ from summarizer.benchmarks.machine import describe_machine
 from summarizer.errors import InputError
 from summarizer.experiments.runs import Study, run_all
 from summarizer.experiments.study_table import study_table, summarize_runs
-from summarizer.files import write_json, write_whole
+from summarizer.files import write_json
+from summarizer.outputs import MARK, png_of, write_all
 
 
 def run_study(study: Study) -> str:
@@ -61,13 +61,13 @@ def _write(results: Sequence[dict[str, Any]], study: Study) -> str:
     }
     write_json(output / "study.json", content)
     table = study_table(output / "study.json")
-    with write_whole(output / "study.md") as file:
-        file.write(table + "\n" + (f"\n{num_finished} of {num_runs} runs so far.\n" if num_finished < num_runs else ""))
-    _plot(results, output / "study.png")
+    so_far = f"\n{num_finished} of {num_runs} runs so far.\n" if num_finished < num_runs else ""
+    page = f"{table}\n{so_far}\n<!-- {MARK} -->\n"
+    write_all({output / "study.md": page, output / "study.png": _plot(results)})
     return table
 
 
-def _plot(results: Sequence[dict[str, Any]], path: Path) -> None:
+def _plot(results: Sequence[dict[str, Any]]) -> bytes:
     """Plot validation losses: the reference in black; seeds of one configuration look the same."""
     from matplotlib import colormaps
     from matplotlib.figure import Figure
@@ -93,5 +93,4 @@ def _plot(results: Sequence[dict[str, Any]], path: Path) -> None:
     axes.set_ylabel("validation loss, nats")
     axes.grid(alpha=0.3)
     figure.legend(fontsize="small", ncols=columns, loc="outside right upper")
-    with write_whole(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
+    return png_of(figure)

@@ -16,7 +16,8 @@ from summarizer.evaluation.signature import Signature
 from summarizer.evaluation.significance import Correction, adjust, paired_tests
 from summarizer.evaluation.statistics import Interval, bootstrap_intervals
 from summarizer.evaluation.text_measures import MEASURE_NAMES
-from summarizer.files import write_json, write_whole
+from summarizer.files import json_text
+from summarizer.outputs import MARKED, Form, check_folder, form, write_all
 from summarizer.reporting.comparison import (
     ComparedSystem,
     Comparison,
@@ -27,14 +28,19 @@ from summarizer.reporting.comparison import (
     SystemTest,
 )
 from summarizer.reporting.example_texts import choose_examples, read_texts
-from summarizer.reporting.figures import write_figures
+from summarizer.reporting.figures import FIGURES, draw_figures
 from summarizer.reporting.page import render_page
 from summarizer.reporting.paper_scores import published_systems
 from summarizer.reporting.scored_files import ScoredFile, System, check_comparable, read_files, shared_ids
-from summarizer.reporting.tables import csv_table, markdown_page
+from summarizer.reporting.tables import CSV_COLUMNS, csv_table, markdown_page
 
 INTERVAL_SAMPLES = 1000  # as `evaluate` draws them by default, so that a mean has the same interval here
 LENGTH_GROUPS = 5
+_FORMS = {
+    "comparison.json": form("json", "metrics", "systems", "baseline", "num_examples", "signature", "tests"),
+    "comparison.csv": Form("csv", frozenset(CSV_COLUMNS)),
+    **dict.fromkeys(("comparison.md", "comparison.html", *(f"{name}.png" for name in FIGURES)), MARKED),
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class ComparisonOptions:
     max_examples: int = 200
     samples: int = 10_000
     seed: int = 1
+    overwrite: bool = False  # replace files in the folder that are not an earlier comparison
 
 
 def compare_files(scores: Sequence[str], folder: Path, options: ComparisonOptions = ComparisonOptions()) -> Comparison:
@@ -56,18 +63,17 @@ def compare_files(scores: Sequence[str], folder: Path, options: ComparisonOption
 
     Raises InputError for files that cannot be read or compared.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; name a folder")
+    check_folder(folder, _FORMS, ["comparison.json"], options.overwrite)
     comparison = make_comparison(read_files(scores), options)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "comparison.json", comparison.to_json())
-    with write_whole(folder / "comparison.csv") as file:
-        file.write(csv_table(comparison))
-    figures = write_figures(comparison, folder)
-    with write_whole(folder / "comparison.md") as file:
-        file.write(markdown_page(comparison, figures))
-    with write_whole(folder / "comparison.html") as file:
-        file.write(render_page(comparison))
+    figures = draw_figures(comparison)
+    contents: dict[str, str | bytes] = {
+        "comparison.csv": csv_table(comparison),
+        "comparison.md": markdown_page(comparison, list(figures)),
+        "comparison.html": render_page(comparison),
+        **figures,
+        "comparison.json": json_text(comparison.to_json()),
+    }
+    write_all({folder / name: content for name, content in contents.items()})
     return comparison
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -19,10 +18,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from summarizer.evaluation.score_text import metric_label
-from summarizer.files import write_whole
+from summarizer.outputs import png_of
 from summarizer.reporting.comparison import Comparison, Score
 from summarizer.reporting.svg import page_svg
 
+FIGURES = ("rouge", "differences", "rouge_by_length", "lengths", "training", "encoders")  # names of their PNG files
 # The light theme's colours in assets/page.css, whose dark ones the page puts in their place.
 SERIES = ("#1f5fbf", "#c2410c", "#15803d", "#a21caf", "#0e7490", "#8a6400", "#be123c", "#4b5563")
 TEXT, MUTED, RULE, CARD = "#1b2027", "#59636f", "#d9dee5", "#ffffff"
@@ -80,25 +80,21 @@ class Panels:
 def make_figures(comparison: Comparison) -> dict[str, Panels]:
     """The figures for which the comparison has numbers, by the name of their PNG file."""
     styles = system_styles(comparison)
-    figures = {
-        "rouge": _scores(comparison, styles),
-        "differences": _differences(comparison, styles),
-        "rouge_by_length": _by_length(comparison, styles),
-        "lengths": _lengths(comparison, styles),
-        "training": _training(comparison, styles),
-        "encoders": _encoders(comparison),
-    }
-    return {name: figure for name, figure in figures.items() if figure.panels}
+    figures = (
+        _scores(comparison, styles),
+        _differences(comparison, styles),
+        _by_length(comparison, styles),
+        _lengths(comparison, styles),
+        _training(comparison, styles),
+        _encoders(comparison),
+    )
+    return {name: figure for name, figure in zip(FIGURES, figures, strict=True) if figure.panels}
 
 
-def write_figures(comparison: Comparison, folder: Path) -> list[str]:
-    """Write the figures as PNG files; returns their names."""
-    written = []
-    for name, panels in make_figures(comparison).items():
-        with write_whole(folder / f"{name}.png", "wb") as file, _drawing():
-            _draw_together(panels).savefig(file, format="png", dpi=120)
-        written.append(f"{name}.png")
-    return written
+def draw_figures(comparison: Comparison) -> dict[str, bytes]:
+    """The figures as PNG files, by name."""
+    with _drawing():
+        return {f"{name}.png": png_of(_draw_together(panels)) for name, panels in make_figures(comparison).items()}
 
 
 def draw_svg(panel: Panel, key: str) -> str:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from summarizer.files import write_whole
+from summarizer.outputs import png_of, write_all
 
 TITLES = {"loss": "training loss", "validation_loss": "validation loss", "learning_rate": "learning rate"}
 NOT_SHOWN = ("grad_norm", "source_tokens_per_second", "documents_per_second", "peak_memory_mb")
@@ -36,8 +36,7 @@ def plot_run(folder: Path) -> None:
         axes.grid(alpha=0.3)
         axes.legend()
     figure.suptitle(folder.name)
-    with write_whole(folder / "metrics.png", "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
+    write_all({folder / "metrics.png": png_of(figure)})
 
 
 def _scores(lines: list[dict[str, Any]]) -> tuple[str, ...]:

@@ -12,9 +12,11 @@ from accelerate.tracking import get_available_trackers
 from accelerate.utils import InitProcessGroupKwargs, LoggerType
 
 from summarizer.config import TrainingConfig
+from summarizer.config_files import COMPLETE_CONFIG
 from summarizer.errors import InputError
 from summarizer.files import lock_file, naming_written
 from summarizer.models.loading import bfloat16_is_fast, choose_device
+from summarizer.outputs import check_folder
 from summarizer.training.checkpoint import complete_checkpoints, finish_folder
 from summarizer.training.engine import fsdp_settings
 
@@ -51,11 +53,13 @@ def make_accelerator(settings: TrainingConfig, folder: Path) -> Accelerator:
 
 
 @contextmanager
-def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
+def locked(folder: Path, accelerator: Accelerator, overwrite: bool = False) -> Iterator[None]:
     """Lock the run folder for this run until its processes end, even if they are killed.
 
-    Raises InputError if another run is writing it.
+    Raises InputError if another run is writing it, and UsageError if it holds something else than a run and `overwrite`
+    is false.
     """
+    check_folder(folder, {"config.yaml": COMPLETE_CONFIG}, ["config.yaml"], overwrite)
     if not accelerator.is_main_process:
         yield
         return
@@ -66,7 +70,12 @@ def locked(folder: Path, accelerator: Accelerator) -> Iterator[None]:
         for left in filter(Path.is_file, folder.glob(".*.part")):  # by a run that was killed while writing
             left.unlink()
         os.register_at_fork(after_in_child=file.close)  # a worker that outlives a killed run must not hold it
-        yield
+        try:
+            yield
+        finally:
+            if [path.name for path in folder.iterdir()] == [LOCK_FILE]:  # nothing was begun
+                (folder / LOCK_FILE).unlink()
+                folder.rmdir()
 
 
 def checkpoints_to_resume(folder: Path, resume: bool) -> list[Path]:

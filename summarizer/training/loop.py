@@ -15,7 +15,7 @@ from summarizer.training.checkpoint import TrainingError, last_good_checkpoint
 from summarizer.training.classification import Classification
 from summarizer.training.distributed import naming_absent_processes
 from summarizer.training.launch import checkpoints_to_resume, locked, make_accelerator
-from summarizer.training.rehearsals import REHEARSALS
+from summarizer.training.rehearsals import REHEARSALS, check_trial_files
 from summarizer.training.run import Run
 from summarizer.training.run_log import RunLog, StepWindow, peak_memory
 from summarizer.training.sentence_selection import SentenceSelection
@@ -29,18 +29,20 @@ TASKS: dict[str, Any] = {
 }
 
 
-def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = None) -> Path:
+def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = None, overwrite: bool = False) -> Path:
     """Train as `config` says and return the run folder. Raises InputError for what cannot be done.
 
     A rehearsal writes no run folder: `dry-run` prints what would be done and how long it would take, `find-lr` tries
-    learning rates.
+    learning rates. Raises UsageError for a folder or files that are not of a run, unless `overwrite` is true.
     """
     folder = Path(config.output_dir, config.name)
     check_new_model(config)
     keep_freed_memory()
     disable_progress_bar()  # transformers' progress bar for every file that it writes
+    if rehearsal == "find-lr":
+        check_trial_files(folder, overwrite)
     accelerator = make_accelerator(config.training, folder)
-    with nullcontext() if rehearsal else locked(folder, accelerator), naming_absent_processes(accelerator):
+    with nullcontext() if rehearsal else locked(folder, accelerator, overwrite), naming_absent_processes(accelerator):
         with accelerator.main_process_first():
             checkpoints = [] if rehearsal else checkpoints_to_resume(folder, config.resume)
         run = Run(config, folder, accelerator, TASKS[config.task](config))
@@ -64,13 +66,13 @@ def begin(run: Run, checkpoints: list[Path]) -> RunLog | None:
             if accelerator.is_main_process:
                 run.say("\n".join([*notes, f"nothing is left to do after step {run.state.step} of {settings.steps}"]))
             return None
+    if accelerator.is_main_process:
+        with write_whole(run.folder / "config.yaml") as file:  # first: it marks the folder as that of a run
+            file.write(to_yaml(run.config))
     if settings.trackers:
         accelerator.init_trackers("tensorboard" if settings.trackers == ["tensorboard"] else "summarizer")
     log = RunLog(run.folder / "metrics.jsonl", accelerator, run.state.step, settings.steps)
     run.say = log.say
-    if accelerator.is_main_process:
-        with write_whole(run.folder / "config.yaml") as file:
-            file.write(to_yaml(run.config))
     for line in [*run.description(), *notes]:
         log.say(line)
     return log

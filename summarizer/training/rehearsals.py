@@ -8,13 +8,14 @@ import math
 import statistics
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from summarizer.config import TrainingConfig
 from summarizer.data.batching import BatchPlan
 from summarizer.errors import InputError
-from summarizer.files import write_json, write_whole
+from summarizer.files import json_text
+from summarizer.outputs import MARKED, check_files, form, png_of, write_all
 from summarizer.training.run import Run
 from summarizer.training.run_log import peak_memory
 
@@ -46,7 +47,7 @@ def find_learning_rate(run: Run) -> None:
     trial = try_rates(lambda rate: run.step(next(shares), rate)["loss"])
     if run.accelerator.is_main_process:
         run.folder.parent.mkdir(parents=True, exist_ok=True)
-        paths = save_trial(trial, run.folder.with_name(f"{run.folder.name}-learning-rate"))
+        paths = save_trial(trial, run.folder)
         print(
             f"training.learning_rate={trial.suggestion:.1e} is where the loss fell fastest, in {len(trial.losses)} "
             f"steps from {trial.learning_rates[0]:.0e} to {trial.learning_rates[-1]:.0e}; written to {paths[0]} and "
@@ -104,12 +105,21 @@ def try_rates(take_step: Callable[[float], float]) -> Trial:
     return Trial(rates, losses, smoothed, _steepest(rates, smoothed))
 
 
-def save_trial(trial: Trial, stem: Path) -> list[Path]:
-    """Write the trial as JSON and as a plot, `stem` with their endings."""
+def check_trial_files(folder: Path, overwrite: bool) -> None:
+    """Raise UsageError if files that are not an earlier trial are where that of the run `folder` goes."""
+    trial = form("json", *(each.name for each in fields(Trial)))
+    check_files(dict(zip(_trial_files(folder), (trial, MARKED), strict=True)), overwrite)
+
+
+def _trial_files(folder: Path) -> list[Path]:
+    return [folder.with_name(f"{folder.name}-learning-rate.{ending}") for ending in ("json", "png")]
+
+
+def save_trial(trial: Trial, folder: Path) -> list[Path]:
+    """Write the trial beside the run `folder`, as JSON and as a plot; returns both files."""
     from matplotlib.figure import Figure
 
-    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("json", "png")]
-    write_json(paths[0], asdict(trial))
+    paths = _trial_files(folder)
     figure = Figure(figsize=(5, 3.4), layout="constrained")
     axes = figure.subplots()
     axes.plot(trial.learning_rates, trial.losses, alpha=0.4, label="training loss")
@@ -117,8 +127,7 @@ def save_trial(trial: Trial, stem: Path) -> list[Path]:
     axes.axvline(trial.suggestion, linestyle="--", color="gray", label=f"suggestion {trial.suggestion:.1e}")
     axes.set(xscale="log", xlabel="learning rate")
     axes.legend()
-    with write_whole(paths[1], "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
+    write_all({paths[1]: png_of(figure), paths[0]: json_text(asdict(trial))})
     return paths
 
 

@@ -157,7 +157,7 @@ def test_mixer_compares_forms_with_equal_outputs_and_their_peak_memory(measure):
 def test_an_unwritable_output_is_found_before_anything_is_measured(name, tmp_path, capsys, monkeypatch):
     (tmp_path / "file").write_text("", encoding="utf-8")
     for output in (tmp_path, tmp_path / "file" / "x.json"):
-        main_ends(["benchmark", name, "-o", output], 1)
+        main_ends(["benchmark", name, "-o", output], 2)
         err = capsys.readouterr().err
         assert err.startswith("summarizer: error: ")
         assert err.count("\n") == 1

@@ -1,7 +1,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from summarizer.reporting.figures import draw_svg, make_figures, system_styles, write_figures
+from summarizer.reporting.figures import FIGURES, draw_figures, draw_svg, make_figures, system_styles
 from tests.reporting.conftest import build
 from tests.reporting.html_page import parse
 
@@ -82,11 +82,10 @@ def test_what_has_no_numbers_has_no_figure(comparison, part, figure):
     assert figure not in make_figures(build(comparison))
 
 
-def test_every_figure_is_a_png_file(comparison, tmp_path):
-    names = write_figures(build(comparison), tmp_path)
-    assert names == [f"{name}.png" for name in make_figures(build(comparison))]
-    assert len(names) == 6
-    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in names)
+def test_every_figure_is_a_png_file(comparison):
+    figures = draw_figures(build(comparison))
+    assert list(figures) == [f"{name}.png" for name in FIGURES]
+    assert all(content.startswith(b"\x89PNG") for content in figures.values())
 
 
 def test_svg_has_the_colours_of_the_page_and_tooltips_and_no_style_of_its_own(comparison):

@@ -185,9 +185,11 @@ def test_an_existing_run_is_not_overwritten(finished, configure, tmp_path):
     config = configure()
     (tmp_path / "runs" / "base" / "checkpoints").mkdir(parents=True)
     shutil.copytree(finished / "checkpoints/step-000003", tmp_path / "runs/base/checkpoints/step-000003")
+    shutil.copy(finished / "config.yaml", tmp_path / "runs/base")
     with pytest.raises(InputError, match="runs/base already holds a run; pass resume=true to continue it"):
         train(config)
-    assert sorted(path.name for path in (tmp_path / "runs" / "base").iterdir()) == [".lock", "checkpoints"]
+    names = {path.name for path in (tmp_path / "runs" / "base").iterdir()}
+    assert names == {".lock", "checkpoints", "config.yaml"}
 
 
 def test_a_loss_that_is_not_finite_stops_with_the_documents_and_the_last_good_checkpoint(
