@@ -1,8 +1,9 @@
 """Small books and PDFs, good and broken, for the tests and the hostile corpus."""
 
+import html
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -56,16 +57,36 @@ def pdf(*lines: str, password: str | None = None, num_pages: int = 1) -> bytes:
     return buffer.getvalue()
 
 
-def docx(*lines: str) -> bytes:
-    """A Word document of these paragraphs."""
-    from docx import Document
+_NAMESPACES = {
+    "w": "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    "r": "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+    "m": "http://schemas.openxmlformats.org/officeDocument/2006/math",
+    "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
+    "wp": "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing",
+    "wps": "http://schemas.microsoft.com/office/word/2010/wordprocessingShape",
+    "mc": "http://schemas.openxmlformats.org/markup-compatibility/2006",
+    "v": "urn:schemas-microsoft-com:vml",
+}
 
-    document = Document()
-    for line in lines:
-        document.add_paragraph(line)
-    buffer = io.BytesIO()
-    document.save(buffer)
-    return buffer.getvalue()
+
+def docx(*lines: str, body: str = "", **others: str) -> bytes:
+    """A Word document of paragraphs, or of a `body` in XML; others: the content of parts such as styles, in XML."""
+    names = " ".join(f'xmlns:{prefix}="{uri}"' for prefix, uri in _NAMESPACES.items())
+    relations = "http://schemas.openxmlformats.org/package/2006/relationships"
+    body = body or "".join(f"<w:p><w:r><w:t>{html.escape(line)}</w:t></w:r></w:p>" for line in lines)
+
+    def related(folder: str, kinds: Iterable[str]) -> bytes:
+        entries = (f'<Relationship Type="{_NAMESPACES["r"]}/{kind}" Target="{folder}{kind}.xml"/>' for kind in kinds)
+        return f'<Relationships xmlns="{relations}">{"".join(entries)}</Relationships>'.encode()
+
+    parts = {
+        "[Content_Types].xml": b'<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+        "_rels/.rels": related("word/", ["officeDocument"]),
+        "word/officeDocument.xml": f"<w:document {names}><w:body>{body}</w:body></w:document>".encode(),
+        "word/_rels/officeDocument.xml.rels": related("", others),
+        **{f"word/{name}.xml": f"<w:{name} {names}>{part}</w:{name}>".encode() for name, part in others.items()},
+    }
+    return zipped(parts)
 
 
 def zipped(parts: dict[str, bytes]) -> bytes:

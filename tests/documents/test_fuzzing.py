@@ -63,7 +63,7 @@ def test_any_bytes_are_read_or_refused(tmp_path, suffix, content):
     check(path)
 
 
-@pytest.mark.parametrize("name", ["word/document.xml", "[Content_Types].xml", "OPS/package.opf", "OPS/0.xhtml"])
+@pytest.mark.parametrize("name", ["word/officeDocument.xml", "_rels/.rels", "OPS/package.opf", "OPS/0.xhtml"])
 @EXAMPLES
 @given(changes=edits)
 def test_a_damaged_part_of_an_archive_is_read_or_refused(tmp_path, name, changes):
