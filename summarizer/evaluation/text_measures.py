@@ -65,11 +65,14 @@ class IndexedDocument:
         return SentencesLcs(map(tokenizer.tokenize, document_sentences(self.text)))
 
     @cached_property
-    def headings(self) -> set[str]:
-        """The lines that are headings, in lower case; none where every line looks like one."""
-        lines = [line.strip() for line in self.text.split("\n") if line.strip()]
-        headings = [line.lower() for line in lines if is_heading(line)]
-        return set(headings) if len(headings) < len(lines) else set()
+    def headings(self) -> set[tuple[str, ...]]:
+        """The words of each sentence in a heading; none where every line looks like a heading."""
+        lines = [line for line in self.text.split("\n") if line.strip()]
+        headings = [line for line in lines if is_heading(line)]
+        if len(headings) == len(lines):
+            return set()
+        tokenizer = make_tokenizer(*_TOKENIZER)
+        return {tuple(tokenizer.tokenize(sentence)) for sentence in split_sentences("\n".join(headings))}
 
     @cached_property
     def ngrams(self) -> list[set[tuple[str, ...]]]:
@@ -143,8 +146,12 @@ def _support(sentences: Sequence[str], document: IndexedDocument) -> tuple[float
     Headings of the document and sentences of fewer than SHORTEST_SENTENCE words are left out.
     """
     tokenizer = make_tokenizer(*_TOKENIZER)
-    counted = [tokenizer.tokenize(sentence) for sentence in sentences if sentence.lower() not in document.headings]
-    coverages = [document.sentences.longest(words) / len(words) for words in counted if len(words) >= SHORTEST_SENTENCE]
+    counted = [
+        words
+        for words in map(tokenizer.tokenize, sentences)
+        if len(words) >= SHORTEST_SENTENCE and tuple(words) not in document.headings
+    ]
+    coverages = [document.sentences.longest(words) / len(words) for words in counted]
     if not coverages:
         return None, None
     return sum(coverage == 1 for coverage in coverages) / len(coverages), fmean(coverages)

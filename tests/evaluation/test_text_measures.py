@@ -92,7 +92,8 @@ Of them, 12 improved after the second dose."""
         ("Patients enrolled in the trial.", 0, 2 / 5),
         ("The trial enrolled 40 patients. They all left Oslo.", 1 / 2, (1 + 1 / 4) / 2),
         ("The trial enrolled 40 patients. Bergen it was.", 1, 1),  # three words do not count
-        ("Methods of the first trial\nThe trial enrolled 40 patients.", 1, 1),  # nor does a heading of the document
+        ("Methods  of the first trial\nThe trial enrolled 40 patients.", 1, 1),  # nor does a heading of the document
+        ("Results of the second trial\nThe trial enrolled 40 patients.", 1 / 2, (3 / 5 + 1) / 2),  # another does
         ("12 improved after the second dose of the trial.", 0, 6 / 9),  # not a sentence of the document alone
         ("It was a trial", 0, 1 / 4),
     ],
