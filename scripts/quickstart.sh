@@ -10,9 +10,12 @@ python - "$output/summaries.jsonl" <<'PYTHON'
 import json
 import sys
 
+from summarizer.batch.records import SummaryRecord, bare_summary
+
 with open(sys.argv[1], encoding="utf-8") as file:
-    record = json.loads(next(file))
-print(f"\nThe first summary, of {record['id']} ({record['source_tokens']:,} tokens):\n\n{record['summary']}")
+    record = SummaryRecord(**json.loads(next(file)))
+summary = bare_summary(record, with_evidence=record.evidence is not None)
+print(f"\nThe first summary, of {record.id} ({record.source_tokens:,} tokens):\n\n{summary}")
 PYTHON
 cat <<TEXT
 
@@ -20,7 +23,7 @@ The summaries are in $output/summaries.jsonl, the scores in $output/scores.json.
 The model is small and was trained for four hours on one or two CPU cores. Its mistakes are listed in
 summarizer/assets/default/README.md. Try next, after '. .venv/bin/activate':
   summarizer summarize YOUR_FOLDER -o summaries.jsonl        text, Markdown, HTML, PDF, Word, EPUB, JATS XML, JSONL, CSV, Parquet
-  summarizer summarize paper.pdf                             one document, to the terminal
+  summarizer summarize paper.pdf --show-evidence             one document, to the terminal, with its sources
   accelerate launch scripts/train.py configs/debug.yaml      train a tiny model on the samples, in seconds
   docs/training.md                                           train a real one on your own pairs
 TEXT
