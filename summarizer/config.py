@@ -18,6 +18,17 @@ class DataConfig:
     train: list[str] = setting([], "Training data: files, globs, folders, or one hub id.")
     validation: list[str] = setting([], "Validation data: files, globs, folders, or one hub id.")
     test: list[str] = setting([], "Test data: files, globs, folders, or one hub id. Not used for training.")
+    validation_fraction: float | None = setting(
+        None,
+        "Without `validation`, hold out this fraction of the training documents for validation, such as 0.1. Equal "
+        "documents are on the same side.",
+        more_than=0,
+        less_than=1,
+    )
+    split_seed: int = setting(1, "Random seed of `validation_fraction`.", at_least=0)
+    drop_duplicates: bool = setting(
+        False, "Drop training rows that equal an earlier one in document and target. They are counted in any case."
+    )
     hub_name: str | None = setting(None, 'Configuration name of a hub data set, such as "3.0.0".')
     document_column: str | None = setting(
         None,
@@ -54,7 +65,13 @@ class DataConfig:
 
     def entries(self, split: Split) -> tuple[list[str], int | None]:
         """The files or hub id of a split, and the number of pairs to use; None for all."""
-        return getattr(self, split), getattr(self, f"max_{split}_examples")
+        source = "train" if split == "validation" and self.holds_out_validation else split
+        return getattr(self, source), getattr(self, f"max_{split}_examples")
+
+    @property
+    def holds_out_validation(self) -> bool:
+        """Whether the validation pairs are a part of the training pairs."""
+        return self.validation_fraction is not None and not self.validation
 
 
 @dataclass(frozen=True)
@@ -247,9 +264,10 @@ class RunConfig:
                 "training.initial_trunk includes the embeddings; give it or training.initial_embeddings, not both"
             )
         of_validation = training.best_metric != "loss", training.early_stopping_patience, training.average_best
-        if not self.data.validation and any(of_validation):
+        if not self.data.entries("validation")[0] and any(of_validation):
             raise InputError(
-                "training.best_metric, training.early_stopping_patience and training.average_best need data.validation"
+                "training.best_metric, training.early_stopping_patience and training.average_best need data.validation "
+                "or data.validation_fraction"
             )
         measured_with = {"accuracy": "classification", "macro_f1": "classification", "average_precision": "selection"}
         task = measured_with.get(training.best_metric, "summarization")  # the others are ROUGE

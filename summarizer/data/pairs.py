@@ -79,8 +79,8 @@ class DataSplit:
 def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> DataSplit:
     """Resolve `entries` (files, globs, or folders of files; or one hub id) for a split.
 
-    In a folder the files whose names begin with the split's (train*, validation* or val*, test*) are taken. Raises
-    InputError for an entry that leads to no file.
+    In a folder the files whose names begin with the split's (train*, validation* or val*, test*) are taken. The only
+    file of a folder is training data whatever its name. Raises InputError for an entry that leads to no file.
     """
     if not entries:
         raise InputError(f"data.{split} is empty: name files, folders, globs or a hub id")
@@ -91,8 +91,9 @@ def find_pairs(entries: list[str], split: str, hub_name: str | None = None) -> D
             found = _split_files(path, split)
             if not found:
                 names = " or ".join(f"{prefix}*" for prefix in _prefixes(split))
+                hint = "; data.validation_fraction=0.1 holds out training documents" if split == "validation" else ""
                 raise InputError(
-                    f"data.{split}: the folder '{entry}' holds no file {names} ({', '.join(ROW_SUFFIXES)})"
+                    f"data.{split}: the folder '{entry}' holds no file {names} ({', '.join(ROW_SUFFIXES)}){hint}"
                 )
         elif path.is_file():
             found = [path]
@@ -144,8 +145,11 @@ def _prefixes(split: str) -> tuple[str, ...]:
 
 
 def _split_files(folder: Path, split: str) -> list[Path]:
-    found = (path for path in sorted(folder.iterdir()) if path.is_file() and row_format(path))
-    return [path for path in found if path.name.startswith(_prefixes(split))]
+    found = [path for path in sorted(folder.iterdir()) if path.is_file() and row_format(path)]
+    of_split = [path for path in found if path.name.startswith(_prefixes(split))]
+    if split == "train" and len(found) == 1 and not found[0].name.startswith((*_prefixes("validation"), "test")):
+        return found
+    return of_split
 
 
 def _rows(data_split: DataSplit) -> Iterator[Row]:

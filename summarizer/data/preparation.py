@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from summarizer.config import DataConfig
-from summarizer.data.pairs import DataSplit, Pair, ReadReport, Target, find_pairs, read_pairs
+from summarizer.config import DataConfig, Split
+from summarizer.data.pairs import DataSplit, Pair, ReadReport, Target
 from summarizer.data.source_tokens import Source, SourceEncoder
+from summarizer.data.splits import find_split, read_split
 from summarizer.errors import InputError
 from summarizer.files import write_json, write_whole
 from summarizer.progress import WorkProgress
@@ -19,7 +20,7 @@ from summarizer.progress import WorkProgress
 if TYPE_CHECKING:
     import datasets
 
-FORMAT_VERSION = 3  # raise it when what is stored changes
+FORMAT_VERSION = 4  # raise it when what is stored changes
 PAIRS_AT_A_TIME = 256
 
 
@@ -44,6 +45,9 @@ class PreparedData:
         """A readable report: the numbers of pairs, skipped rows and truncated texts."""
         report = self.report
         lines = [f"{report['split']}: {len(self):,} pairs"]
+        if report["duplicates"]:
+            what = "dropped" if report["drops_duplicates"] else "data.drop_duplicates=true drops them"
+            lines.append(f"{report['duplicates']:,} rows equal an earlier row in document and target: {what}")
         if report["dropped"]:
             lines.append("dropped: " + "; ".join(report["dropped"]))
         for side in ("source", "target"):
@@ -70,7 +74,7 @@ def _hashes_of_documents(data: PreparedData) -> Iterator[int]:
 
 def prepare(
     entries: list[str],
-    split: str,
+    split: Split,
     config: DataConfig,
     tokenizer: Any,
     limit: int | None,
@@ -82,12 +86,12 @@ def prepare(
     """
     import datasets
 
-    data_split = find_pairs(entries, split, config.hub_name)
-    key = _cache_key(data_split, config, tokenizer, limit, target)
+    source = find_split(entries, split, config)
+    key = _cache_key(source, split, config, tokenizer, limit, target)
     arrow = Path(config.cache_dir, f"{split}-{key}.arrow")
     account = arrow.with_suffix(".json")
     if not (arrow.is_file() and account.is_file()):
-        report = _write_arrow(arrow, data_split, config, tokenizer, limit, target)
+        report = _write_arrow(arrow, source, split, config, tokenizer, limit, target)
         write_json(account, report)
     report = json.loads(account.read_text(encoding="utf-8"))
     rows = datasets.Dataset.from_file(str(arrow))
@@ -95,15 +99,21 @@ def prepare(
     return PreparedData(rows, table["source_length"].to_pylist(), table["target_length"].to_pylist(), report)
 
 
-def _cache_key(data_split: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target) -> str:
+def _cache_key(
+    source: DataSplit, split: Split, config: DataConfig, tokenizer: Any, limit: int | None, target: Target
+) -> str:
     settings = asdict(config)
     relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens", "sentence_per_line")
     if target == "label":
         relevant = ("document_column", "label_column", "max_source_tokens", "sentence_per_line")
+    if split == "train":
+        relevant += ("drop_duplicates",)
+    if split != "test" and config.holds_out_validation:
+        relevant += ("validation_fraction", "split_seed")
     parts = {
         "target": target,
         "version": FORMAT_VERSION,
-        "content": data_split.fingerprint(),
+        "content": source.fingerprint(),
         "tokenizer": _tokenizer_fingerprint(tokenizer),
         "limit": limit,
         **{name: settings[name] for name in relevant},
@@ -121,9 +131,15 @@ def _tokenizer_fingerprint(tokenizer: Any) -> str:
 
 
 def _write_arrow(
-    arrow: Path, data_split: DataSplit, config: DataConfig, tokenizer: Any, limit: int | None, target: Target
+    arrow: Path,
+    source: DataSplit,
+    split: Split,
+    config: DataConfig,
+    tokenizer: Any,
+    limit: int | None,
+    target: Target,
 ) -> dict[str, Any]:
-    """Tokenise into the Arrow file; returns the counts of pairs, skipped rows and truncated texts."""
+    """Tokenise into the Arrow file; returns the counts of pairs, skipped and duplicate rows and truncated texts."""
     import pyarrow as pa
 
     id_type = pa.uint16() if len(tokenizer) <= 2**16 else pa.int32()
@@ -140,12 +156,15 @@ def _write_arrow(
         }
     )
     read = ReadReport()
-    pairs = itertools.islice(read_pairs(data_split, config, read, target), limit)
+    totals: Counter[str] = Counter()
+    pairs = read_split(source, split, config, read, target)
+    if split == "train":
+        pairs = _without_duplicates(pairs, totals, config.drop_duplicates)
+    pairs = itertools.islice(pairs, limit)
     sources = SourceEncoder(tokenizer, config.max_source_tokens, sentence_per_line=config.sentence_per_line)
     targets = SourceEncoder(tokenizer, config.max_target_tokens) if target == "summary" else None
-    totals: Counter[str] = Counter()
     with (
-        WorkProgress(f"preparing {data_split.split}", "pairs", limit) as progress,
+        WorkProgress(f"preparing {split}", "pairs", limit) as progress,
         write_whole(arrow, "wb") as file,
         pa.ipc.new_stream(file, schema) as writer,
     ):
@@ -159,14 +178,28 @@ def _write_arrow(
             progress.advance(len(batch))
         if not totals["pairs"]:
             what = "; ".join(read.lines()) or "the files hold no rows"
-            raise InputError(f"data.{data_split.split}: no pair can be used: {what}")
+            raise InputError(f"data.{source.split}: no pair can be used: {what}")
     return {
-        "split": data_split.split,
+        "split": split,
         **totals,
-        "dropped": read.lines(),
+        "duplicates": totals["duplicates"],
+        "drops_duplicates": config.drop_duplicates,
+        "dropped": read.lines() if source.split == split else [],  # held-out pairs: reported with the training pairs
         "max_source_tokens": config.max_source_tokens,
         "max_target_tokens": config.max_target_tokens,
     }
+
+
+def _without_duplicates(pairs: Iterator[Pair], totals: Counter[str], drop: bool) -> Iterator[Pair]:
+    """Count pairs that equal an earlier one in `totals`, and leave them out if `drop` is set."""
+    seen: set[bytes] = set()
+    for pair in pairs:
+        key = hashlib.blake2b(json.dumps([pair.document, pair.target]).encode(), digest_size=16).digest()
+        if is_duplicate := key in seen:
+            totals["duplicates"] += 1
+        seen.add(key)
+        if not (is_duplicate and drop):
+            yield pair
 
 
 def _tokenize(batch: list[Pair], sources: SourceEncoder, targets: SourceEncoder | None) -> dict[str, list]:

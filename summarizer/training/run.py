@@ -228,10 +228,11 @@ class Run:
         if not any(uses.values()) or count >= FEW_DOCUMENTS:
             return []
         keys = " and ".join(f"training.{name}" for name, used in uses.items() if used)
-        more = "data.validation" if count == len(self.data["validation"]) else "training.rouge_examples"
+        of_data = "data.validation_fraction" if self.config.data.holds_out_validation else "data.validation"
+        more = of_data if count == len(self.data["validation"]) else "training.rouge_examples"
         return [
             f"warning: {keys} rest on only {count} validation documents, where differences are mostly chance; "
-            f"{more} should have at least {FEW_DOCUMENTS}"
+            f"{more} should give at least {FEW_DOCUMENTS}"
         ]
 
     def _changes(self) -> list[str]:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from summarizer.config import RunConfig, Split
-from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
+from summarizer.data.pairs import Pair, ReadReport
 from summarizer.data.preparation import PreparedData, prepare
 from summarizer.data.selection_labels import inverse_document_frequencies, line_break_id, prepare_labels
+from summarizer.data.splits import find_split, read_split
 from summarizer.evaluation.rouge import score_texts
 from summarizer.evaluation.signature import signature_of_texts
 from summarizer.generation.options import SummarySettings
@@ -53,7 +54,7 @@ class Summarization:
         if split != "test":  # training never reads the test documents
             self._longest = max(self._longest, *prepared.source_lengths)
         if split == "validation":
-            pairs = read_pairs(find_pairs(entries, split, data.hub_name), data, ReadReport())
+            pairs = read_split(find_split(entries, split, data), split, data, ReadReport())
             self._scored = list(islice(pairs, min(self.config.training.rouge_examples, len(prepared))))
         return prepared
 

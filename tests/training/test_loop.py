@@ -268,14 +268,14 @@ def test_what_rests_on_few_documents_and_documents_longer_than_a_micro_batch_are
     train(configure(*short, "training.best_metric=rouge1", "training.rouge_examples=2", "training.tokens_per_batch=40"))
     said = capsys.readouterr().err
     assert "training.best_metric rest on only 2 validation documents" in said
-    assert "training.rouge_examples should have at least 50" in said
+    assert "training.rouge_examples should give at least 50" in said
     longest = re.search(r"documents have more than training.tokens_per_batch=40 .* The longest, 1-\d+, has (\d+)", said)
     assert longest is not None
     assert int(longest[1]) > 40
     train(configure(*short, "name=other", "training.early_stopping_patience=2", "training.average_best=2"))
     said = capsys.readouterr().err
     assert "training.early_stopping_patience and training.average_best rest on only 7 validation documents" in said
-    assert "data.validation should have at least 50" in said
+    assert "data.validation should give at least 50" in said
     assert "more than training.tokens_per_batch" not in said
 
 
