@@ -32,9 +32,41 @@ class CrossAttentionCache:
         return CrossAttentionCache(self.keys[documents], self.values[documents])
 
 
+@dataclass(frozen=True)
+class LayerOutputs:
+    """What is kept of every decoder layer; None: not asked for."""
+
+    hidden_states: list[Tensor] | None = None  # the inputs of the layers, and what the decoder returns, [R, T, d]
+    self_attentions: list[Tensor] | None = None  # [R, h, T, past + T]
+    cross_attentions: list[Tensor] | None = None  # [R, h, T, N]
+
+    @classmethod
+    def asked(cls, hidden_states: bool, attentions: bool) -> "LayerOutputs":
+        """Empty lists for what is to be kept."""
+        return cls([] if hidden_states else None, [] if attentions else None, [] if attentions else None)
+
+    def as_outputs(self) -> dict[str, tuple[Tensor, ...] | None]:
+        """By transformers' names."""
+        kept = {
+            "decoder_hidden_states": self.hidden_states,
+            "decoder_attentions": self.self_attentions,
+            "cross_attentions": self.cross_attentions,
+        }
+        return {name: None if tensors is None else tuple(tensors) for name, tensors in kept.items()}
+
+
 def _split_heads(projected: Tensor, num_heads: int) -> Tensor:
     """[R, T, d] → [R, h, T, d_h]."""
     return projected.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def _attend_with_weights(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Attention by plain products: what scaled_dot_product_attention returns, and the weights [B, h, Q, N]."""
+    scores = (query * query.shape[-1] ** -0.5) @ keys.transpose(2, 3)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(dim=-1)
+    return weights @ values, weights
 
 
 def _attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
@@ -59,7 +91,9 @@ class SelfAttention(nn.Module):
         self.query_key_value = nn.Linear(d_model, 3 * d_model)
         self.output = nn.Linear(d_model, d_model)
 
-    def forward(self, hidden_states: Tensor, mask: Tensor | None, cache: Cache | None) -> Tensor:
+    def forward(
+        self, hidden_states: Tensor, mask: Tensor | None, cache: Cache | None, kept: LayerOutputs | None = None
+    ) -> Tensor:
         """hidden_states [R, T, d], mask [R or 1, 1, T, past + T] bool or None for plain causal → [R, T, d]."""
         query, key, value = (
             _split_heads(x, self.num_heads) for x in project(self.query_key_value, hidden_states).chunk(3, -1)
@@ -67,7 +101,13 @@ class SelfAttention(nn.Module):
         if cache is not None:
             key, value = cache.update(key, value, self.layer_index)
         is_causal = mask is None and query.shape[2] > 1  # a single query, the last, sees everything
-        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
+        if kept is None or kept.self_attentions is None:
+            attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
+        else:
+            if is_causal:
+                mask = torch.ones(query.shape[2], query.shape[2], dtype=torch.bool, device=query.device).tril()
+            attended, weights = _attend_with_weights(query, key, value, mask)
+            kept.self_attentions.append(weights)
         return project(self.output, attended.transpose(1, 2).flatten(2))
 
 
@@ -88,11 +128,18 @@ class CrossAttention(nn.Module):
             key, value = key.contiguous(), value.contiguous()
         return CrossAttentionCache(key, value)
 
-    def forward(self, hidden_states: Tensor, document: CrossAttentionCache, mask: Tensor) -> Tensor:
+    def forward(
+        self, hidden_states: Tensor, document: CrossAttentionCache, mask: Tensor, kept: LayerOutputs | None = None
+    ) -> Tensor:
         """hidden_states [R, T, d], mask [B, 1, 1, N] bool → [R, T, d]."""
         rows, length, d_model = hidden_states.shape
         query = project(self.query, hidden_states).view(document.keys.shape[0], -1, d_model)  # [B, beams × T, d]
-        attended = _attend(_split_heads(query, self.num_heads), document.keys, document.values, mask)
+        queries = _split_heads(query, self.num_heads)
+        if kept is None or kept.cross_attentions is None:
+            attended = _attend(queries, document.keys, document.values, mask)
+        else:
+            attended, weights = _attend_with_weights(queries, document.keys, document.values, mask)
+            kept.cross_attentions.append(weights.unflatten(2, (-1, length)).transpose(1, 2).flatten(0, 1))
         return project(self.output, attended.transpose(1, 2).reshape(rows, length, d_model))
 
 
@@ -118,6 +165,7 @@ class DecoderLayer(GradientCheckpointingLayer):
         document_values: Tensor,
         document_mask: Tensor,
         cache: Cache | None = None,
+        kept: LayerOutputs | None = None,
     ) -> Tensor:
         """hidden_states [R, T, d] → [R, T, d]; keys and values as in CrossAttentionCache, masks as in the attentions.
 
@@ -125,9 +173,9 @@ class DecoderLayer(GradientCheckpointingLayer):
         """
         sublayer = self.residual
         document = CrossAttentionCache(document_keys, document_values)
-        hidden_states = sublayer(hidden_states, self.self_attention, self.self_attention_norm, mask, cache)
+        hidden_states = sublayer(hidden_states, self.self_attention, self.self_attention_norm, mask, cache, kept)
         hidden_states = sublayer(
-            hidden_states, self.cross_attention, self.cross_attention_norm, document, document_mask
+            hidden_states, self.cross_attention, self.cross_attention_norm, document, document_mask, kept
         )
         return sublayer(hidden_states, self.feed_forward, self.feed_forward_norm)
 
@@ -154,8 +202,9 @@ class DecoderStack(nn.Module):
         document_mask: Tensor,
         target_mask: Tensor | None = None,
         cache: Cache | None = None,
+        kept: LayerOutputs | None = None,
     ) -> Tensor:
-        """embeddings [R, T, d], document_mask [B, N] bool → [R, T, d].
+        """embeddings [R, T, d], document_mask [B, N] bool → [R, T, d]. What is asked for is added to `kept`.
 
         target_mask: [R, past + T], True = real token; or [R, 1, T, cache length] bool, as transformers' `generate`
         makes it for a static cache; or None.
@@ -176,9 +225,15 @@ class DecoderStack(nn.Module):
         embeddings = embeddings + sinusoids(positions, self.d_model).to(embeddings.dtype)
         hidden_states = self.dropout(in_compute_dtype(embeddings))
         visible = visible[:, None, None, :]
+        states = None if kept is None else kept.hidden_states
         for layer, read in zip(self.layers, document, strict=True):
-            hidden_states = layer(hidden_states, mask, read.keys, read.values, visible, cache=cache)
-        return self.final_norm(hidden_states)
+            if states is not None:
+                states.append(hidden_states)
+            hidden_states = layer(hidden_states, mask, read.keys, read.values, visible, cache=cache, kept=kept)
+        hidden_states = self.final_norm(hidden_states)
+        if states is not None:
+            states.append(hidden_states)
+        return hidden_states
 
 
 def _causal_mask(indices: Tensor, total: int, target_mask: Tensor | None) -> Tensor:

@@ -35,6 +35,18 @@ def in_compute_dtype(embeddings: Tensor) -> Tensor:
     return embeddings.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else embeddings
 
 
+class ScaledEmbedding(nn.Embedding):
+    """Token embeddings times a constant: what a model adds positions to, and what it takes as `inputs_embeds`."""
+
+    def __init__(self, config: SummarizerConfig) -> None:
+        super().__init__(config.vocab_size, config.d_model, config.pad_token_id)
+        self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0  # peft knows this name
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Ids [...] → [..., d]."""
+        return super().forward(input) * self.embed_scale
+
+
 class FeedForward(nn.Module):
     """Two linear maps with an activation between them."""
 

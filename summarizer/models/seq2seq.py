@@ -3,7 +3,7 @@
 Shapes: B documents, R = B × beams target rows, N source tokens, T target tokens, d = d_model, V vocabulary.
 """
 
-import math
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +14,13 @@ from transformers import initialization as init
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.utils.deprecation import deprecate_kwarg
+from transformers.utils.generic import can_return_tuple
 
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.copying import CopyMechanism, CopySource
-from summarizer.models.decoder import CrossAttentionCache, DecoderStack
+from summarizer.models.decoder import CrossAttentionCache, DecoderStack, LayerOutputs
 from summarizer.models.encoder import EncoderStack
-from summarizer.models.layers import at_least_float32
+from summarizer.models.layers import ScaledEmbedding, at_least_float32
 from summarizer.models.sentences import (
     ScoredSentences,
     SentenceScorer,
@@ -102,12 +103,7 @@ class _WithEmbedding(SummarizerPreTrainedModel):
 
     def __init__(self, config: SummarizerConfig) -> None:
         super().__init__(config)
-        self.embed_tokens: nn.Module = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
-        self.embed_scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
-
-    def embed(self, input_ids: Tensor) -> Tensor:
-        """input_ids [..., T] → scaled embeddings [..., T, d]."""
-        return self.embed_tokens(input_ids) * self.embed_scale
+        self.embed_tokens: Any = ScaledEmbedding(config)  # or what `set_input_embeddings` is given
 
 
 class SummarizerEncoder(_WithEmbedding):
@@ -124,16 +120,24 @@ class SummarizerEncoder(_WithEmbedding):
         attention_mask: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         output_hidden_states: bool | None = None,
+        output_attentions: bool | None = None,
         **kwargs: Any,
     ) -> EncoderOutput:
-        """input_ids [B, N] (or inputs_embeds [B, N, d]), attention_mask [B, N] → hidden states and ids."""
+        """input_ids [B, N] or inputs_embeds [B, N, d], attention_mask [B, N] → hidden states and ids.
+
+        Where both are given, the embeddings are read, and the ids are what the decoder may copy.
+        """
+        if output_attentions:
+            raise ValueError("the encoder has no attention weights to return; leave out output_attentions")
         if inputs_embeds is None:
             if input_ids is None:
                 raise ValueError("give input_ids or inputs_embeds")
-            inputs_embeds = self.embed(input_ids)
+            inputs_embeds = self.embed_tokens(input_ids)
         if attention_mask is None:
             attention_mask = torch.ones(inputs_embeds.shape[:2], dtype=torch.bool, device=inputs_embeds.device)
         mask = attention_mask.bool()
+        if output_hidden_states is None:
+            output_hidden_states = self.config.output_hidden_states
         collected: list[Tensor] | None = [] if output_hidden_states else None
         hidden_states = self.stack(inputs_embeds, mask, collected)
         return EncoderOutput(
@@ -159,15 +163,16 @@ class SummarizerDecoder(_WithEmbedding):
         attention_mask: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         cache: Cache | None = None,
+        kept: LayerOutputs | None = None,
     ) -> Tensor:
-        """input_ids [R, T], a read document, attention_mask [R, past + T] or None → [R, T, d]."""
+        """input_ids [R, T], a read document, attention_mask [R, past + T] or None → [R, T, d]; adds to `kept`."""
         if inputs_embeds is None:
             if input_ids is None:
                 raise ValueError("give decoder_input_ids, decoder_inputs_embeds or labels")
-            inputs_embeds = self.embed(input_ids)
+            inputs_embeds = self.embed_tokens(input_ids)
         if document.cross_attention is None or document.source_mask is None:
             raise ValueError("the document has not been read: call read_document first")
-        return self.stack(inputs_embeds, document.cross_attention, document.source_mask, attention_mask, cache)
+        return self.stack(inputs_embeds, document.cross_attention, document.source_mask, attention_mask, cache, kept)
 
 
 class FastformerSummarizerModel(SummarizerPreTrainedModel):
@@ -181,7 +186,7 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
 
     def __init__(self, config: SummarizerConfig) -> None:
         super().__init__(config)
-        self.shared = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
+        self.shared = ScaledEmbedding(config)
         self.encoder = SummarizerEncoder(config)
         self.decoder = SummarizerDecoder(config)
         self.post_init()
@@ -216,10 +221,15 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         """The given cache, or a new one, where `use_cache` (by default the configuration's, in evaluation) asks so."""
         if use_cache is None:
             use_cache = self.config.use_cache and not self.training
-        if not use_cache:
-            return None
-        return EncoderDecoderCache(DynamicCache(), DynamicCache()) if cache is None else cache
+        return EncoderDecoderCache(DynamicCache(), DynamicCache()) if use_cache and cache is None else cache
 
+    def layer_outputs(self, hidden_states: bool | None, attentions: bool | None) -> LayerOutputs:
+        """What to keep of the decoder's layers: as asked for, by default as the configuration says."""
+        hidden_states = self.config.output_hidden_states if hidden_states is None else hidden_states
+        attentions = self.config.output_attentions if attentions is None else attentions
+        return LayerOutputs.asked(bool(hidden_states), bool(attentions))
+
+    @can_return_tuple
     @deprecate_kwarg("past_key_values", "6.0.0", new_name="cache")
     def forward(
         self,
@@ -233,22 +243,25 @@ class FastformerSummarizerModel(SummarizerPreTrainedModel):
         decoder_inputs_embeds: Tensor | None = None,
         use_cache: bool | None = None,
         output_hidden_states: bool | None = None,
-        return_dict: bool | None = None,
+        output_attentions: bool | None = None,
         **kwargs: Any,
-    ) -> Seq2SeqModelOutput | tuple:
+    ) -> Seq2SeqModelOutput:
         """Hidden states [R, T, d] of the decoder, as transformers' encoder-decoder models return them."""
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds, output_hidden_states)
         document = self.read_document(encoder_outputs, attention_mask, input_ids)
         cache = self.cache_to_use(cache, use_cache)
-        hidden_states = self.decoder(decoder_input_ids, document, decoder_attention_mask, decoder_inputs_embeds, cache)
-        output = Seq2SeqModelOutput(
+        kept = self.layer_outputs(output_hidden_states, output_attentions)
+        hidden_states = self.decoder(
+            decoder_input_ids, document, decoder_attention_mask, decoder_inputs_embeds, cache, kept
+        )
+        return Seq2SeqModelOutput(
             last_hidden_state=hidden_states,
             cache=cache,
             encoder_last_hidden_state=document.last_hidden_state,
             encoder_hidden_states=document.hidden_states,
+            **kept.as_outputs(),
         )
-        return output.to_tuple() if return_dict is False else output
 
 
 class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, GenerationMixin):
@@ -276,6 +289,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         shifted[:, 0] = int(self.config.decoder_start_token_id or 0)
         return shifted.masked_fill(shifted == IGNORED, int(self.config.pad_token_id or 0))
 
+    @can_return_tuple
     @deprecate_kwarg("past_key_values", "6.0.0", new_name="cache")
     def forward(
         self,
@@ -290,14 +304,14 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         labels: Tensor | None = None,
         use_cache: bool | None = None,
         output_hidden_states: bool | None = None,
-        return_dict: bool | None = None,
+        output_attentions: bool | None = None,
         num_items_in_batch: Tensor | int | None = None,
         label_smoothing: float = 0.0,
         return_logits: bool | None = None,
         sentence_labels: Tensor | None = None,
         sentence_loss_weight: float = 1.0,
         **kwargs: Any,
-    ) -> Seq2SeqLMOutput | tuple:
+    ) -> Seq2SeqLMOutput:
         """input_ids [B, N], decoder_input_ids [R, T] or labels [B, T] (−100 = ignored) → loss and logits [R, T, V].
 
         The loss is the sum over target tokens divided by `num_items_in_batch`, by default their number. Logits are
@@ -318,8 +332,9 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             encoder_outputs, sentence_loss = self._select_labelled(encoder_outputs, sentence_labels)
         document = self.read_document(encoder_outputs, attention_mask, input_ids)
         cache = self.model.cache_to_use(cache, use_cache)
+        kept = self.model.layer_outputs(output_hidden_states, output_attentions)
         hidden_states = self.model.decoder(
-            decoder_input_ids, document, decoder_attention_mask, decoder_inputs_embeds, cache
+            decoder_input_ids, document, decoder_attention_mask, decoder_inputs_embeds, cache, kept
         )
         loss = logits = None
         if labels is not None:
@@ -333,14 +348,14 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             return_logits = labels is None or not self.training
         if return_logits:
             logits = self._logits(hidden_states, document.copy_source)
-        output = Seq2SeqLMOutput(
+        return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
             cache=cache,
             encoder_last_hidden_state=document.last_hidden_state,
             encoder_hidden_states=document.hidden_states,
+            **kept.as_outputs(),
         )
-        return output.to_tuple() if return_dict is False else output
 
     def copy_scores(self, input_ids: Tensor, decoder_input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Where the copy mechanism points: scores [B, T, N] of each source token for each position of the target.
@@ -371,7 +386,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             tokens_of(chosen, scored.sentence_ids) & document.source_mask,
             document.last_hidden_state, document.source_ids, scored.sentence_ids,
         )  # fmt: skip
-        return EncoderOutput(last_hidden_state=states, source_ids=ids, source_mask=mask, sentence_ids=sentence_ids)
+        return EncoderOutput(states, document.hidden_states, None, ids, mask, sentence_ids)
 
     def _select_labelled(self, document: EncoderOutput, labels: Tensor) -> tuple[EncoderOutput, Tensor]:
         """The labelled sentences and, as far as there is room, the best others; the mean loss of the scores."""
@@ -399,7 +414,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             return document
         hidden_states, ids, mask = document.last_hidden_state, document.source_ids, document.source_mask
         if hidden_states is None or ids is None or mask is None:
-            raise ValueError("copying needs the source's input_ids; hidden states alone are not enough")
+            raise ValueError("the copy mechanism needs input_ids; give them beside inputs_embeds or encoder_outputs")
         return replace(document, copy_source=self.copying.read(hidden_states, ids, mask))
 
     def _logits(self, hidden_states: Tensor, source: CopySource | None) -> Tensor:
@@ -424,6 +439,25 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             label_term = self.copying.target_log_probabilities(hidden_states, source, labels, generated)[real]
         return -((1 - label_smoothing) * label_term + label_smoothing * uniform_term).sum()
 
+    def _prepare_model_inputs(  # pyright: ignore  (GenerationMixin types its `self` as a protocol)
+        self, inputs: Tensor | None, bos_token_id: Tensor | None, model_kwargs: dict[str, Any]
+    ) -> tuple[Any, str | None, dict[str, Any]]:
+        """As in GenerationMixin, and `inputs_embeds` may be given beside the ids, to copy from those."""
+        has_ids = inputs is not None or model_kwargs.get("input_ids") is not None
+        embeddings = model_kwargs.pop("inputs_embeds", None) if has_ids else None
+        inputs, name, model_kwargs = super()._prepare_model_inputs(inputs, bos_token_id, model_kwargs)  # pyright: ignore
+        return inputs, name, model_kwargs if embeddings is None else {**model_kwargs, "inputs_embeds": embeddings}
+
+    def _prepare_text_encoder_decoder_kwargs_for_generation(  # pyright: ignore  (its `self` as above)
+        self, *, generation_config: Any, **inputs: Any
+    ) -> dict[str, Any]:
+        """As in GenerationMixin, and the decoder alone is asked for attentions."""
+        generation_config = copy(generation_config)
+        generation_config.output_attentions = None
+        return super()._prepare_text_encoder_decoder_kwargs_for_generation(  # pyright: ignore
+            generation_config=generation_config, **inputs
+        )
+
     def _expand_inputs_for_generation(  # pyright: ignore  (GenerationMixin types its `self` as a protocol)
         self,
         expand_size: int = 1,
@@ -434,6 +468,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         """Repeat the target rows for beams or samples, never the document: they all read the one copy of it."""
         encoder_outputs = model_kwargs.pop("encoder_outputs")
         attention_mask = model_kwargs.pop("attention_mask", None)
+        model_kwargs.pop("inputs_embeds", None)
         document = self.read_document(encoder_outputs, attention_mask)
         input_ids, model_kwargs = super()._expand_inputs_for_generation(  # pyright: ignore (its ids may be None)
             expand_size=expand_size, is_encoder_decoder=False, input_ids=input_ids, **model_kwargs

@@ -167,15 +167,24 @@ def test_a_batch_without_targets_costs_nothing(batch, labels, copying):
 def test_copying_without_token_ids_is_an_error_that_says_so(batch, labels):
     model = tiny_model(copy_mechanism=True)
     embeddings = model.get_input_embeddings()(batch["input_ids"])
-    with pytest.raises(ValueError, match="copying needs the source's input_ids"):
+    with pytest.raises(ValueError, match="the copy mechanism needs input_ids; give them beside inputs_embeds"):
         model(inputs_embeds=embeddings, attention_mask=batch["attention_mask"], labels=labels)
 
 
-def test_embeddings_in_place_of_ids_give_the_same_without_copying(batch, labels):
-    model = tiny_model()
-    embeddings = model.get_input_embeddings()(batch["input_ids"]) * model.config.d_model**0.5
-    given = model(inputs_embeds=embeddings, attention_mask=batch["attention_mask"], labels=labels)
-    assert_close(given.loss, model(**batch, labels=labels).loss, 1e-6)
+@pytest.mark.parametrize("copying", [False, True])
+def test_embeddings_in_place_of_ids_give_the_same(batch, labels, copying):
+    """With the copy mechanism, the ids are given beside them."""
+    model = tiny_model(copy_mechanism=copying)
+    embed = model.get_input_embeddings()
+    given = {"inputs_embeds": embed(batch["input_ids"]), "attention_mask": batch["attention_mask"]}
+    if copying:
+        given["input_ids"] = batch["input_ids"]
+    assert_close(model(**given, labels=labels).loss, model(**batch, labels=labels).loss, 1e-6)
+    decoder_ids = model.prepare_decoder_input_ids_from_labels(labels)
+    by_embeddings = model(**given, decoder_inputs_embeds=embed(decoder_ids)).logits
+    assert_close(by_embeddings, model(**batch, decoder_input_ids=decoder_ids).logits, 1e-5)
+    options = {"max_new_tokens": 6, "num_beams": 2}
+    assert model.generate(**given, **options).equal(model.generate(**batch, **options))
 
 
 def test_initial_copying_is_neither_shut_nor_open():

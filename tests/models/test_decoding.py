@@ -124,7 +124,7 @@ def test_beams_and_samples_read_one_copy_of_their_document(batch, monkeypatch):
 
         monkeypatch.setattr(owner, name, watched)
 
-    def sizes(hidden_states, document, mask):
+    def sizes(hidden_states, document, mask, _kept):
         seen.add((hidden_states.shape[0], document.keys.shape[0], document.values.shape[0], mask.shape[0]))
 
     def copied(hidden_states, source):
