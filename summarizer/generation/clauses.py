@@ -33,7 +33,7 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _AFTER_ASIDE = re.compile(rf"\s+(?:{_AUXILIARY})\b(?!\s+(?:i|you|we|they|he|she|it|there)\b)", re.IGNORECASE)
-_BEFORE_ADVERB = re.compile(rf"\b(?:{_AUXILIARY}|and|that|which)\s*\Z", re.IGNORECASE)
+_BEFORE_ADVERB = re.compile(rf"\b(?:(?<!\bthat\s)is|(?!is\b)(?:{_AUXILIARY}|and|that|which))\s*\Z", re.IGNORECASE)
 _MAYBE_VERB = re.compile(rf"{_VERB.pattern}|\b(?:we|\w+ed)\b", re.IGNORECASE)
 
 # What a rest of a sentence must not end with, nor have before a bracket that is left out.
@@ -58,12 +58,12 @@ _ADVERBS = _phrases(
     "however|therefore|thus|hence|moreover|furthermore|additionally|in addition|in turn|for example|for instance|"
     "of course|in fact|indeed|nevertheless|nonetheless|consequently|accordingly|interestingly|importantly|notably|"
     "surprisingly|unexpectedly|remarkably|strikingly|intriguingly|in contrast|by contrast|in comparison|conversely|"
-    "on the other hand|on the contrary|on the one hand|similarly|likewise|as expected|as a result|as a consequence|"
-    "to our surprise|unfortunately|fortunately"
+    "similarly|likewise|as expected|as a result|as a consequence|to our surprise|unfortunately|fortunately"
 )
 _OPENINGS = _phrases(
     "first|firstly|second|secondly|third|thirdly|finally|lastly|next|then|also|besides|further|subsequently|here|"
-    "herein|overall|collectively|altogether|together|taken together|specifically|more specifically|in particular|"
+    "on the one hand|on the other hand|on the contrary|herein|overall|collectively|altogether|together|"
+    "taken together|specifically|more specifically|in particular|"
     "in summary|in conclusion|in sum|to summarize|to conclude|in short|briefly|in brief|in other words|that is|so|"
     "as such|again|meanwhile|of note|clearly|obviously|curiously|to this end|to that end|for this purpose|"
     "for this reason|as a matter of fact|as an example|in this regard|in this context|"
@@ -74,7 +74,7 @@ _OPENINGS = _phrases(
 _OPENING = re.compile(
     rf"\s*(?:(?:{_ADVERBS}|{_OPENINGS}|as (?:shown|described|mentioned|discussed|noted|illustrated|depicted) [^,;:]+)"
     r"\s*,(?=\s)"
-    r"|(?:(?:in order )?to (?!our\b|date\b|the (?:best|extent)\b|an? )\w+|using|by (?:using|\w+ing)|based on) [^;:]*?"
+    r"|(?:(?:in order )?to (?!our\b|date\b|the (?:best|extent)\b|an? )\w+|using|by (?:using|\w+ing)|based on) [^,;:]+"
     r",(?=\s+we\b))"
     r"(?!\s+(?:and|or|but|nor|second|third|which|who|whose|that|as|to)\b)",
     re.IGNORECASE,
@@ -88,12 +88,17 @@ _ASIDE = re.compile(rf"\s+(?:{_RELATIVE}|such\s+as|including)\s+\S+", re.IGNOREC
 _LAST_CLAUSE = re.compile(
     rf"\s+(?:{_RELATIVE}|while|whereas|although|though|such\s+as|including|thereby\s+\w+ing|thus\s+\w+ing|"
     r"suggesting|indicating|demonstrating|implying|supporting|confirming|highlighting|reflecting|showing|"
-    rf"leading\s+to|resulting\s+in|making|allowing|enabling|providing|and\s+(?:we|they|it|there|(?:this|these)\b(?=.*{_VERB.pattern})))\s+\S+",
+    r"leading\s+to|resulting\s+in|making|allowing|enabling|providing|"
+    rf"and\s+(?:we|they|it|there|(?:this|these)\b(?=.*{_VERB.pattern})))\s+\S+",
     re.IGNORECASE,
 )
 _SUBORDINATE = re.compile(
-    r"\s*(?:although|though|while|whereas|when|whenever|if|because|since|as|after|before|once|unless|until|given|despite)\b",
+    r"\s*(?:although|though|while|whereas|when|whenever|if|because|since|as|after|before|once|unless|until|given|"
+    r"despite)\b",
     re.IGNORECASE,
+)
+_ADVERBIAL = re.compile(
+    rf"{_SUBORDINATE.pattern}|\s*(?:in|on|at|by|for|from|to|with|within|during|under|among|between)\b", re.IGNORECASE
 )
 _FINAL_MARK = re.compile(r"\s*[.!?…]+[\s\"'”’»)\]]*\Z")
 _COMMA = re.compile(r",(?=\s)")
@@ -179,7 +184,10 @@ def _asides(sentence: str, begin: int) -> list[Span]:
             if _AFTER_ASIDE.match(after) or _BEFORE_ADVERB.search(before):
                 spans.append((start, last + 1))
         elif _ASIDE.match(content) and _AFTER_ASIDE.match(after):
-            subject = re.split(r"\bthat\b|[,;:]", before)[-1]
+            clause = re.split(r"\bthat\b|[;:]", before)[-1]
+            *opening, subject = clause.split(",")
+            if opening and not (len(opening) == 1 and _ADVERBIAL.match(clause)):  # the commas may belong together
+                continue
             if not _MAYBE_VERB.search(subject) and not _DANGLING.search(subject):
                 spans.append((start, last + 1))
     return spans
@@ -201,7 +209,11 @@ def _last_clauses(sentence: str, begin: int, end: int) -> list[Span]:
 
 def _is_complete(clause: str) -> bool:
     """Whether a clause, without the one that followed it, is a sentence by itself, as far as its words tell."""
-    if ":" in clause or _DANGLING.search(clause) or not _VERB.search(clause):
+    if (
+        re.search(r":|\bnot (?:only|just|merely|simply)\b", clause, re.IGNORECASE)
+        or _DANGLING.search(clause)
+        or not _VERB.search(clause)
+    ):
         return False
     return not _SUBORDINATE.match(clause) or bool(_COMMA.search(clause))
 

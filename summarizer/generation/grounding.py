@@ -13,6 +13,7 @@ from itertools import accumulate
 import torch
 from transformers import LogitsProcessor
 
+from summarizer.errors import InputError
 from summarizer.generation.choosing import MOST_REPEATED
 from summarizer.generation.clauses import Span, optional_spans
 from summarizer.generation.constraints import Pieces
@@ -42,9 +43,10 @@ class GroundedWriting(LogitsProcessor):
     included: no line begins that does not fit the rest. prompt_length: tokens before the first written one, 1 or, with
     a forced first token, 2.
 
-    A sentence is written once, and not after one that has more than `MOST_REPEATED` of its token trigrams. A line
-    without a final mark, such as a heading, is written only where no line has one. A summary may end where a line
-    ends, and always can. If no sentence fits max_new_tokens, the shortest is written and cut off.
+    A sentence is written once, and not after one that has more than `MOST_REPEATED` of its token trigrams. What ends
+    without a full stop or the like, such as a heading or "as follows:", is written only where nothing else is. A
+    summary may end where a line ends, and always can. If no sentence fits max_new_tokens, the shortest is written and
+    cut off. Raises InputError where the document has tokens that the model cannot write.
 
     This must be the last processor. Others may forbid what is grounded, the end before a least length included, as
     long as they leave something of it: else it is allowed again.
@@ -59,6 +61,8 @@ class GroundedWriting(LogitsProcessor):
         max_new_tokens: int,
         prompt_length: int = 1,
     ) -> None:
+        if any(token_id >= len(pieces.texts) for each in documents for ids in each for token_id in ids):
+            raise InputError("this model cannot write all tokens that it reads, so its summaries cannot be grounded")
         self._documents = [_Document(pieces, sentences, line_break) for sentences in documents]
         self._scored = self._documents
         self._ends = [ends] if isinstance(ends, int) else list(ends)
@@ -193,7 +197,7 @@ class _Document:
     def __init__(self, pieces: Pieces, sentences: Sequence[Sequence[int]], line_break: int | None) -> None:
         self._sentences = [_Sentence(pieces, ids) for ids in sentences]
         self._line_break = line_break
-        whole = {index for index, sentence in enumerate(self._sentences) if ends_sentence(sentence.text)}
+        whole = {index for index, sentence in enumerate(self._sentences) if _is_whole(sentence.text)}
         filled = {index for index, sentence in enumerate(self._sentences) if sentence.text.strip()}
         usable = whole & filled or filled
         closed = frozenset(range(len(self._sentences))) - usable
@@ -298,6 +302,10 @@ class _Document:
             if len(trigrams & own) > MOST_REPEATED * len(trigrams)
         }
         return repeating | {index}
+
+
+def _is_whole(text: str) -> bool:
+    return ends_sentence(text) and not text.rstrip().endswith((":", ";"))
 
 
 def sentences_of(pieces: Pieces, ids: Sequence[int]) -> list[list[int]]:

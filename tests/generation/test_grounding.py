@@ -8,6 +8,7 @@ import torch
 from transformers import LogitsProcessor, LogitsProcessorList
 
 from summarizer.data.source_tokens import encode_text
+from summarizer.errors import InputError
 from summarizer.generation.beam_search import beam_search
 from summarizer.generation.clauses import optional_spans
 from summarizer.generation.constraints import Pieces
@@ -192,7 +193,7 @@ def test_a_repeating_sentence_is_not_written(pieces):
 
 
 def test_a_heading_is_written_only_where_nothing_else_is(pieces):
-    document = encode(["Methods", sentence(5, 1)])
+    document = encode(["Methods", sentence(5, 1), "We did as follows:"])
     assert set(allowed(GroundedWriting(pieces, [document], line_break(), END, 99), [])) == {document[1][0]}
     grounding = GroundedWriting(pieces, [document[:1]], line_break(), END, 99)
     assert set(allowed(grounding, [])) == {document[0][0]}
@@ -276,3 +277,8 @@ def test_a_line_is_written_in_the_words_of_the_document():
         "of Mr. Wu, which were 1,234, were weak",
         ".",
     ]
+
+
+def test_a_model_that_cannot_write_what_it_reads_is_refused(pieces):
+    with pytest.raises(InputError, match="cannot be grounded"):
+        GroundedWriting(pieces, [[[len(pieces.texts)]]], line_break(), END, 50)
