@@ -14,7 +14,7 @@ class Source:
     """A document as the encoder reads it: ids, special ones included, and how many text tokens were dropped.
 
     text: the document itself, clean, from which its summary may get capitals and numbers; empty from
-    `encode_many`.
+    `encode_many`. sentences: those of the text, if each was a line for the tokenizer.
     """
 
     ids: tuple[int, ...]
@@ -22,6 +22,7 @@ class Source:
     dropped_tokens: int = 0
     text: str = field(default="", compare=False)  # the encoder does not read it
     notes: tuple[str, ...] = ()  # from `encode`: what the model could not read, in short plain sentences
+    sentences: tuple[str, ...] = field(default=(), compare=False)
 
 
 class SourceEncoder:
@@ -50,7 +51,9 @@ class SourceEncoder:
     def encode(self, document: str) -> Source:
         """Encode a text, cleaned. Raises InputError for a text in a script that the vocabulary lacks."""
         text = clean_text(document)
-        return replace(self.encode_many([text])[0], text=text, notes=self._scripts.notes(text))
+        sentences = split_sentences(text) if self._sentence_per_line else []
+        ids = encode_text(self._tokenizer, "\n".join(sentences) if self._sentence_per_line else text)
+        return replace(self._frame(ids), text=text, notes=self._scripts.notes(text), sentences=tuple(sentences))
 
     def encode_many(self, texts: Sequence[str]) -> list[Source]:
         """Encode clean texts together, faster than one by one."""

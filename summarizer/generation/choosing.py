@@ -1,5 +1,6 @@
 """Scores of sentences to an extract: the best ones up to a budget, without repeating what is chosen. No torch here."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,17 @@ class Budget:
             limit = getattr(self, name)
             if limit is not None and limit < 1:
                 raise ValueError(f"a budget of {name} must be at least 1, not {limit}")
+
+
+def expected_words(sentences: Sequence[str], scores: Sequence[float]) -> int:
+    """The expected number of words of the sentences that the labels select, at least 1.
+
+    The scores are the log odds that a sentence is selected, as the training with cross-entropy leaves them.
+    """
+    expected = sum(
+        len(text.split()) * (1 + math.tanh(score / 2)) / 2 for text, score in zip(sentences, scores, strict=True)
+    )
+    return max(1, round(expected))
 
 
 def choose_sentences(

@@ -15,6 +15,13 @@ LENGTHS = {"short": (16, 64), "medium": (48, 160), "long": (128, 384)}  # minimu
 class SummarySettings(GenerationOptions):
     """How summaries are written, and how documents are read and batched; None leaves it to the model."""
 
+    method: Literal["extract", "write"] | None = setting(
+        None,
+        "extract: the best sentences of the document, word for word. write: the model writes the summary. Defaults to "
+        "extract for models that select sentences, such as the default model, and to write for others.",
+    )
+    max_words: int | None = setting(None, "Maximum summary length of an extract, in words.", at_least=1)
+    max_sentences: int | None = setting(None, "Maximum summary length of an extract, in sentences.", at_least=1)
     length: Literal["short", "medium", "long"] | None = setting(  # LENGTHS; the two token limits override it
         None, "Summary length: at most 64, 160 or 384 tokens."
     )

@@ -4,15 +4,17 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from transformers import AutoModelForSeq2SeqLM
+from transformers import AutoModelForSeq2SeqLM, GenerationMixin
 
-import summarizer.models  # noqa: F401 (registers our models with the Auto classes)
 from summarizer.data.source_tokens import Source, SourceEncoder
 from summarizer.errors import InputError
+from summarizer.generation.batched import BatchedSummarizer, failed
+from summarizer.generation.extracting import Extractor
 from summarizer.generation.limits import source_limit
 from summarizer.generation.options import Summary, SummarySettings
 from summarizer.generation.read_ahead import read_ahead
-from summarizer.generation.writer import SummaryWriter, failed
+from summarizer.generation.writer import SummaryWriter
+from summarizer.models import FastformerSummarizerForSentenceSelection
 from summarizer.models.loading import ModelFiles, choose_device, choose_dtype
 
 WINDOW_BATCHES = 8  # that are sorted by length together
@@ -46,7 +48,7 @@ class Summarizer:
         files = ModelFiles(name)
         tokenizer = files.tokenizer()
         model, loaded = files.weights(
-            AutoModelForSeq2SeqLM,
+            _class_of(files.config()),
             place,
             dtype=choose_dtype(dtype, place),
             ignore_mismatched_sizes=True,  # reported below, with what is missing
@@ -90,7 +92,14 @@ class Summarizer:
             raise TypeError(f"expected several texts, such as [text], not one {type(texts).__name__}")
         settings = replace(settings or SummarySettings(), **options)
         config, tokenizer = self.model.config, self.tokenizer
-        writer = SummaryWriter(self.model, tokenizer, settings)
+        selects = getattr(self.model, "scorer", None) is not None
+        if settings.method == "extract" and not selects:
+            raise InputError("this model selects no sentences, so method=extract is not possible; use method=write")
+        writes = isinstance(self.model, GenerationMixin)
+        if settings.method == "write" and not writes:
+            raise InputError("this model selects sentences and writes none, so method=write is not possible")
+        extracts = selects and (settings.method == "extract" or not settings.method)
+        maker: BatchedSummarizer = (Extractor if extracts else SummaryWriter)(self.model, tokenizer, settings)
         tasks = getattr(config, "task_specific_params", None) or {}  # a multi-task model, such as T5, wants a prompt
         prompt = (tasks.get("summarization") or {}).get("prefix", "").strip()
         limit = source_limit(self.model, tokenizer, settings)
@@ -100,7 +109,14 @@ class Summarizer:
         if ahead:
             shortest = window_tokens // WINDOW_DOCUMENTS  # as documents are counted, so that not too many wait
             encoded = read_ahead(encoded, lambda item: max(len(getattr(item[1], "ids", ())), shortest), window_tokens)
-        return _finished_batches(writer, encoded, window_tokens)
+        return _finished_batches(maker, encoded, window_tokens)
+
+
+def _class_of(config: Any) -> Any:
+    """The class of a model that summarizes: a sentence selector, or any seq2seq model."""
+    names = config.architectures or []
+    own = FastformerSummarizerForSentenceSelection
+    return own if own.__name__ in names else AutoModelForSeq2SeqLM
 
 
 def _encoded(
@@ -122,7 +138,7 @@ def _encoded(
 
 
 def _finished_batches(
-    writer: SummaryWriter, encoded: Generator[tuple[int, Source | Summary], None, None], window_tokens: int
+    maker: BatchedSummarizer, encoded: Generator[tuple[int, Source | Summary], None, None], window_tokens: int
 ) -> Generator[list[tuple[int, Summary]], None, None]:
     window: list[tuple[int, Source]] = []
     waiting_tokens = 0
@@ -134,8 +150,8 @@ def _finished_batches(
             window.append((position, source))
             waiting_tokens += len(source.ids)
             if waiting_tokens >= window_tokens or len(window) >= WINDOW_DOCUMENTS:
-                yield from map(writer.summarize, writer.batches(window))
+                yield from map(maker.summarize, maker.batches(window))
                 window, waiting_tokens = [], 0
-        yield from map(writer.summarize, writer.batches(window))
+        yield from map(maker.summarize, maker.batches(window))
     finally:
         encoded.close()

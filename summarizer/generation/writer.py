@@ -1,9 +1,8 @@
-"""Source tokens to summaries: batches by token budget, results that do not depend on them, failures that stay alone."""
+"""Source tokens to summaries that the model writes."""
 
 import copy
 import hashlib
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,9 +14,9 @@ from transformers import GenerationConfig, LogitsProcessorList
 from summarizer.data.source_tokens import Source, special_ids
 from summarizer.data.tokenizer import lowercases
 from summarizer.errors import InputError
+from summarizer.generation.batched import BatchedSummarizer
 from summarizer.generation.beam_search import beam_search, can_search
 from summarizer.generation.constraints import (
-    NonFiniteLogitsError,
     NoRepeatedWords,
     NumbersOfDocuments,
     Pieces,
@@ -25,27 +24,17 @@ from summarizer.generation.constraints import (
 )
 from summarizer.generation.options import Summary, SummarySettings
 from summarizer.generation.restoring import Casing, Numbers
-from summarizer.models.published import prepare_inputs
-from summarizer.padding import pad_with_mask
+from summarizer.generation.selecting import read_and_score
 from summarizer.text import clean_text
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
 
 
-def failed(error: Exception, source_tokens: int = 0, dropped_tokens: int = 0) -> Summary:
-    """The summary of a document that raised `error`, with the error on one line."""
-    kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-    message = " ".join(f"{kind}{error}".split())[:500]
-    return Summary("", source_tokens, dropped_tokens, 0, "failed", message)
-
-
-class SummaryWriter:
-    """What one stream of documents shares: the model, its generation settings, and how batches are made."""
+class SummaryWriter(BatchedSummarizer):
+    """Summarizes by generating text, under constraints on what it says."""
 
     def __init__(self, model: Any, tokenizer: Any, settings: SummarySettings) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
-        self._settings = settings
+        super().__init__(model, tokenizer, settings)
         self._special = special_ids(tokenizer)
         self._numbers = Numbers(model, tokenizer)
         self._pieces = Pieces(tokenizer, model.config.get_text_config(decoder=True).vocab_size)
@@ -57,46 +46,7 @@ class SummaryWriter:
         if count > (self._generation.num_beams or 1) and not self._generation.do_sample:
             raise InputError(f"num_candidates={count} needs num_beams={count} or more, or do_sample")
 
-    def batches(self, window: list[tuple[int, Source]]) -> Iterator[list[tuple[int, Source]]]:
-        """Documents of like length and the same cap, within the token budget; when sampling, one each."""
-        batch: list[tuple[int, Source]] = []
-        for item in sorted(window, key=lambda item: (len(item[1].ids), item[0]), reverse=True):
-            full = batch and (
-                self._generation.do_sample
-                or (len(batch) + 1) * len(batch[0][1].ids) > self._settings.tokens_per_batch
-                or self._cap(item[1]) != self._cap(batch[0][1])
-            )
-            if full:
-                yield batch
-                batch = []
-            batch.append(item)
-        if batch:
-            yield batch
-
-    def summarize(self, batch: list[tuple[int, Source]]) -> list[tuple[int, Summary]]:
-        """Summarize a batch; what fails in it is tried alone, then in float32, and then reported as failed."""
-        started = time.monotonic()
-        sources = [source for _, source in batch]
-        summaries, error = self._try(self._model, sources)
-        if error is not None and len(batch) > 1:
-            return [pair for item in batch for pair in self.summarize([item])]
-        if isinstance(error, NonFiniteLogitsError) and self._model.dtype != torch.float32:
-            summaries, error = self._try(copy.deepcopy(self._model).float(), sources)
-        if error is not None:
-            summaries = [failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
-        seconds = (time.monotonic() - started) / len(batch)
-        return [
-            (position, replace(summary, seconds=seconds, notes=source.notes))
-            for (position, source), summary in zip(batch, summaries, strict=True)
-        ]
-
-    def _try(self, model: Any, sources: list[Source]) -> tuple[list[Summary], Exception | None]:
-        try:
-            return self._generate(model, sources), None
-        except Exception as error:  # whatever a model raises, memory running out included, concerns these documents
-            return [], error.with_traceback(None)  # the frames hold on to the memory that ran out
-
-    def _generate(self, model: Any, sources: list[Source]) -> list[Summary]:
+    def _summaries(self, model: Any, sources: list[Source]) -> list[Summary]:
         config = copy.deepcopy(self._generation)
         cap = self._cap(sources[0])
         config.max_new_tokens = min(cap + self._num_forced, self._max_new_tokens)
@@ -104,6 +54,10 @@ class SummaryWriter:
         inputs = self._inputs(model, sources)
         numbers = NumbersOfDocuments(self._pieces, inputs["input_ids"]) if self._only_known_numbers else None
         with _evaluating(model, config), self._random_state(sources):
+            if getattr(model.config, "sentence_selection", False):
+                document, scored, _ = read_and_score(model, inputs, sources)
+                document = model.select(document, scored)
+                inputs = {"encoder_outputs": document, "attention_mask": document.source_mask}
             rows = model.generate(
                 **inputs,
                 generation_config=config,
@@ -152,12 +106,8 @@ class SummaryWriter:
         unit = 1 << max(0, source.num_text_tokens.bit_length() - 4)
         return min(self._max_new_tokens, source.num_text_tokens // unit * unit)
 
-    def _inputs(self, model: Any, sources: list[Source]) -> dict[str, torch.Tensor]:
-        """input_ids and attention_mask, [B, N] each, padded on the right."""
-        pad_id = self._tokenizer.pad_token_id
-        pad_id = pad_id if pad_id is not None else model.config.pad_token_id or 0
-        inputs = prepare_inputs(model, pad_with_mask([source.ids for source in sources], pad_id))
-        return {name: tensor.to(model.device) for name, tensor in inputs.items()}
+    def _may_share(self, first: Source, other: Source) -> bool:
+        return not self._generation.do_sample and self._cap(first) == self._cap(other)
 
     def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
         text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))
