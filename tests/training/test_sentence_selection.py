@@ -3,12 +3,11 @@ import random
 
 import pytest
 import torch
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModelForSeq2SeqLM
 
 from summarizer.config_files import load_config
 from summarizer.errors import InputError
-from summarizer.generation.choosing import Budget
-from summarizer.generation.extracting import score_sentences
+from summarizer.generation.summarizer import Summarizer
 from summarizer.models import FastformerSummarizerForSentenceSelection
 from summarizer.training.loop import train
 from summarizer.training.sentence_selection import average_precision
@@ -62,11 +61,10 @@ def test_the_sentence_that_the_summary_repeats_is_learned_and_the_best_model_ext
     validated = [line for line in lines if "average_precision" in line]
     assert validated[-1]["average_precision"] > 0.95
     assert validated[-1]["validation_loss"] < 0.2
-    model = FastformerSummarizerForSentenceSelection.from_pretrained(folder / "best")
-    tokenizer = AutoTokenizer.from_pretrained(folder / "best")
     given = rows(20, seed=2)
-    scored = score_sentences(model, tokenizer, [row["document"] for row in given])
-    right = sum(each.extract(Budget(sentences=1)) == row["summary"] for each, row in zip(scored, given, strict=True))
+    summarizer = Summarizer.from_pretrained(str(folder / "best"))
+    extracts = summarizer.summarize([row["document"] for row in given], max_sentences=1)
+    right = sum(each.text == row["summary"] for each, row in zip(extracts, given, strict=True))
     assert right >= 18
     card = (folder / "best/README.md").read_text(encoding="utf-8")
     assert "from summarizer import FastformerSummarizerForSentenceSelection" in card
