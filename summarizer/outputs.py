@@ -112,7 +112,11 @@ def _json_names(path: Path) -> Iterable[str]:
 
 def _line_names(path: Path) -> Iterable[str]:
     with path.open(encoding="utf-8") as file:
-        return json.loads(file.readline()).keys()
+        line = file.readline()
+    try:
+        return json.loads(line).keys()
+    except ValueError:
+        return re.findall(r'\A\{"(\w+)"', line)  # a run was killed while it wrote its first line
 
 
 def _csv_names(path: Path) -> Iterable[str]:

@@ -21,6 +21,9 @@ RUN = {"data": {"train": [PAIRS], "validation": [PAIRS], "test": [PAIRS], "token
 # Each command with its output, and the files that it writes: of one file the output itself, of a folder those in it.
 FILES = {
     "evaluate": (["evaluate", PAIRS, PAIRS, "-o", "OUT.json"], ["OUT.json", "OUT.examples.jsonl"]),
+    **{f"summarize {name}": (["summarize", PAIRS, "-o", name],
+                             [name, "OUT.run.json", f"{name}.part", f"{name}.part.json"])
+       for name in ("OUT.jsonl", "OUT.csv", "OUT.parquet")},
     "train --find-lr": (["train", "run.yaml", "--find-lr", "output_dir=.", "name=OUT"],
                         ["OUT-learning-rate.json", "OUT-learning-rate.png"]),
     "benchmark encoders": (["benchmark", "encoders", "-o", "OUT.json"], ["OUT.json", "OUT.png"]),
@@ -35,6 +38,7 @@ FILES = {
     "compare_devices": (["compare_devices", "cpu", "OUT.json"], ["OUT.json"]),
 }  # fmt: skip
 FOLDERS = {
+    "summarize": (["summarize", PAIRS, "-o", "OUT"], ["summaries.jsonl", "summaries.jsonl.part", "0.txt"]),
     "compare": (["compare", "scores.json", "-o", "OUT"], ["comparison.html", "rouge.png", "comparison.json"]),
     "tokenizer": (
         ["tokenizer", PAIRS, "-o", "OUT", "--vocab-size", "400"],

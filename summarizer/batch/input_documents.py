@@ -28,7 +28,6 @@ class InputDocument:
     title: str | None = None
     reader: str | None = None
     notes: tuple[str, ...] = ()  # on how it was read
-    text_file: str = ""  # its name below an output folder
 
     @cached_property
     def key(self) -> str:

@@ -30,4 +30,5 @@ class BatchOptions:
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     max_documents: int | None = setting(None, "Summarize only the first N documents.", at_least=1)
     quiet: bool = setting(False, "Print only failures.")
+    overwrite: bool = setting(False, "Replace files that are not an earlier output of this command.")
     json_progress: bool = setting(False, "Print progress as JSON lines on stderr, for programs.")

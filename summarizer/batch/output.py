@@ -1,20 +1,22 @@
 """Where summaries go: a file of records, a folder of text files and records, or the terminal."""
 
+import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from summarizer.batch.input_documents import InputDocument
-from summarizer.batch.output_files import RECORDS, TextFormat, TextNames
+from summarizer.batch.output_files import RECORDS, RecordFiles, TextFormat
 from summarizer.batch.processes import Processes
-from summarizer.batch.records import RECORD_FILES, SummaryRecord, bare_summary, encoded, markdown_page, titled_summary
-from summarizer.batch.resume import HelperSink, RecordSink
+from summarizer.batch.records import RECORD_FILES, SummaryRecord, bare_summary, encoded, read_records, titled_summary
+from summarizer.batch.resume import HelperSink, RecordSink, part_records
+from summarizer.batch.text_files import TextFiles
 from summarizer.errors import InputError
-from summarizer.files import remove_asides, write_whole
+from summarizer.files import remove_asides
+from summarizer.outputs import check_files, check_folder
 
 _NOT_FOLDERS = (".json", ".txt", ".md", ".gz", ".html", ".pdf", ".docx", ".xml")
 
@@ -30,8 +32,8 @@ class Sink(Protocol):
         """Note a document that has a record, which is returned, or that another process summarizes (None)."""
         ...
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
-        """Take a record; returns it, or a failed one if it cannot be written."""
+    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
+        """Take a record."""
         ...
 
     def flush(self) -> None:
@@ -51,46 +53,6 @@ class Sink(Protocol):
         ...
 
 
-class FolderSink:
-    """Writes a text or Markdown file for each document and gives the records to another sink."""
-
-    def __init__(self, folder: Path, records: Sink, show: Callable[[SummaryRecord], str] = bare_summary) -> None:
-        self._folder = folder
-        self._records = records
-        self._show = show
-        self.has = records.has
-        self.flush = records.flush
-        self.finish = records.finish
-        self.clear = records.clear
-        self.close = records.close
-
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
-        """The record that an interrupted run left of this document, if any; its text file is written again."""
-        if (record := self._records.earlier(position, document)) is None:
-            return None
-        written = self._write_text(document, record)
-        return record if written == record else self._records.write(position, document, written)
-
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
-        """Write the text file and take the record. A failed document has no text file."""
-        return self._records.write(position, document, self._write_text(document, record))
-
-    def _write_text(self, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
-        """Write the text file; returns the record, or a failed one if the file cannot be written."""
-        path = self._folder / document.text_file
-        if record.summary is None:
-            with suppress(OSError):
-                path.unlink()  # of an earlier run, which could read the document
-            return record
-        try:
-            text = self._show(record)
-            with write_whole(path) as file:
-                file.write(f"{text}\n" if text else "")
-        except OSError as error:
-            return replace(record, status="failed", summary=None, error=f"its text file cannot be written: {error}")
-        return record
-
-
 class StdoutSink:
     """Prints each record in the order of the input, formatted by `show`."""
 
@@ -106,7 +68,7 @@ class StdoutSink:
     def earlier(self, position: int, document: InputDocument) -> None:
         """Do nothing: the terminal keeps no records, and only one process may write to it."""
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
+    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
         """Print all records that no earlier document holds back."""
         self._waiting[position] = record
         while (record_now := self._waiting.pop(self._next, None)) is not None:
@@ -117,7 +79,6 @@ class StdoutSink:
                 print(text.encode(encoding, "replace").decode(encoding))
             elif text:
                 sys.stdout.buffer.write(encoded(text) + b"\n")
-        return record
 
     def flush(self) -> None:
         """Show all that was printed."""
@@ -156,15 +117,33 @@ class Output:
             raise InputError(f"--format {text_format} is for files in a folder; name a folder with -o")
         return cls(path, with_evidence=with_evidence)
 
-    def named_documents(self, documents: Iterable[InputDocument]) -> Iterator[InputDocument]:
-        """The documents, in the order of the input, each with the name of its text file if there are any."""
-        names = TextNames(self.text_format)
-        for document in documents:
-            yield replace(document, text_file=names.of(document.id)) if self.folder else document
+    def check(self, ids: Iterable[str], overwrite: bool) -> TextFiles | None:
+        """Raise UsageError if something else than an earlier output is in the way; `ids` are documents known before.
+
+        Returns what writes the text files, if there are any. Nothing is written yet.
+        """
+        if self.records is None:
+            return None
+        files = RecordFiles(self.records)
+        forms = files.forms()
+        if self.folder is None:
+            check_files(forms, overwrite)
+            return None
+        named = {path.name: of for path, of in forms.items()}
+        check_folder(self.folder, named, named, overwrite)
+        earlier = itertools.chain(read_records(files.records), part_records(files.part))
+        texts = TextFiles(self.folder, self.text_format, self.with_evidence, earlier, overwrite)
+        texts.check_names(ids)
+        return texts
 
 
 def open_sink(
-    output: Output, made_with: dict[str, Any], is_one: bool, processes: Processes, say: Callable[[str], None]
+    output: Output,
+    made_with: dict[str, Any],
+    is_one: bool,
+    processes: Processes,
+    say: Callable[[str], None],
+    texts: TextFiles | None = None,
 ) -> Sink:
     """The sink for this output; on the terminal the only document's summary is printed alone. Raises InputError."""
     if output.records is None:
@@ -174,17 +153,11 @@ def open_sink(
     try:
         if processes.rank:
             processes.wait()  # until rank 0 has opened the output
-            records = HelperSink(output.records, processes.rank)
-        else:
-            records = RecordSink(output.records, made_with, say)
-            processes.wait()
-        if output.folder is None:
-            return records
-        if not processes.rank:
+            return HelperSink(output.records, processes.rank)
+        records = RecordSink(output.records, made_with, say, texts)
+        processes.wait()
+        if output.folder is not None:
             remove_asides(output.folder)
-        show = partial(
-            markdown_page if output.text_format == "md" else bare_summary, with_evidence=output.with_evidence
-        )
-        return FolderSink(output.folder, records, show)
+        return records
     except OSError as error:
         raise InputError(f"{output.folder or output.records}: cannot be written: {error.strerror or error}") from error

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from summarizer.batch.records import record_form
 from summarizer.files import remove_asides
+from summarizer.outputs import Form, form
 
 TextFormat = Literal["txt", "md"]
 RECORDS = "summaries.jsonl"  # beside the text files
@@ -41,6 +43,17 @@ class RecordFiles:
     def helper_parts(self) -> list[Path]:
         """The files of other processes that are there."""
         return sorted(self.records.parent.glob(f"{glob.escape(self.part.name)}-[0-9]*"))
+
+    def forms(self) -> dict[Path, Form]:
+        """The form of each file."""
+        settings = ("version", "model", "settings")
+        parts = dict.fromkeys([self.part, *self.helper_parts()], form("jsonl", "key"))
+        return {
+            self.records: record_form(self.records),
+            **parts,
+            self.settings: form("json", *settings),
+            self.description: form("json", *settings, "counts"),
+        }
 
     def include(self, path: Path) -> bool:
         """Whether `path` is one of these files."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from summarizer.columns import encodable
 from summarizer.evidence import Evidence, SourceSpan
 from summarizer.files import write_whole
+from summarizer.outputs import Form
 from summarizer.text import clean_text
 
 RECORD_FILES = (".jsonl", ".csv", ".parquet")
@@ -44,6 +45,25 @@ class SummaryRecord:
         """The record as one line, without `candidates` if there are none."""
         names = [name for name in vars(self) if name != "candidates" or self.candidates is not None]
         return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
+
+
+def read_records(path: Path) -> Iterator[SummaryRecord]:
+    """The records of a .jsonl file as far as they can be read; none if there is no such file."""
+    known = {field.name for field in fields(SummaryRecord)}
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                yield SummaryRecord(**{name: value for name, value in json.loads(line).items() if name in known})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return
+
+
+def record_form(path: Path) -> Form:
+    """The form of a file of records with this suffix, of this version or an earlier one."""
+    kinds: dict[str, Any] = {".csv": "csv", ".parquet": "parquet"}
+    possible = frozenset(field.name for field in fields(SummaryRecord))
+    required = frozenset(("id", "path", "status", "summary", "error"))
+    return Form(kinds.get(path.suffix.lower(), "jsonl"), required, possible)
 
 
 def write_records(path: Path, records: Iterable[SummaryRecord]) -> None:

@@ -3,13 +3,14 @@
 import json
 import os
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from summarizer.batch.input_documents import InputDocument
 from summarizer.batch.output_files import RecordFiles
 from summarizer.batch.records import SummaryRecord, encoded, write_records
+from summarizer.batch.text_files import TextFiles
 from summarizer.errors import InputError
 from summarizer.files import lock_file, write_json
 
@@ -17,14 +18,22 @@ from summarizer.files import lock_file, write_json
 class RecordSink:
     """Writes `path` (.jsonl, .csv or .parquet) whole and in the order of the input, when all documents are done.
 
-    Until then records gather in `path`.part. After `flush` they survive a power cut. A later run with the same
-    `settings` (any JSON) continues: a document with the same id, path, title and text is not summarized again unless
-    it failed. Under other settings, or if `path` is complete, all documents are summarized again, and `say` is told.
+    Until then records gather in `path`.part. After `flush` they survive a power cut. `texts`, if given, writes a text
+    file for each at the end. A later run with the same `settings` (any JSON) continues: a document with the same id,
+    path, title and text is not summarized again unless it failed. Under other settings, or if `path` is complete, all
+    documents are summarized again, and `say` is told.
     Raises InputError if another process is writing `path`, or if another version left a .part that cannot be continued.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, Any], say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: Mapping[str, Any],
+        say: Callable[[str], None] = lambda _: None,
+        texts: TextFiles | None = None,
+    ) -> None:
         self._files = RecordFiles(path)
+        self._texts = texts
         self._offsets = array("q")  # of each position's line in .part; −1: not yet written
         self._finished: dict[str, int] = {}  # a document's key → offset of its line
         self._awaited: dict[int, str] = {}  # position → key, of documents that other processes summarize
@@ -57,7 +66,7 @@ class RecordSink:
         if started:
             say(f"{part} was left by a run with another model or other settings; summarizing all documents again")
         elif self._files.records.exists():
-            say(f"{self._files.records} is complete; summarizing all documents again")
+            say(f"{self._files.records} is complete; it is replaced when all documents are summarized again")
         for helper_part in self._files.helper_parts():
             helper_part.unlink()
         self._file.truncate(0)
@@ -75,17 +84,16 @@ class RecordSink:
         self._place(position, offset)
         return self._read(offset)
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
+    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
         """Append a record to .part."""
         self._place(position, self._append(_entry_line(document.key, record)))
-        return record
 
     def flush(self) -> None:
         """Return when all records are on disk."""
         _flush_to_disk(self._file)
 
     def finish(self) -> list[SummaryRecord]:
-        """Write all records to `path`; returns those of other processes."""
+        """Write the text files, then all records to `path`; returns those of other processes."""
         others = self._take_over()
         for position, key in self._awaited.items():
             if key not in others:
@@ -95,6 +103,8 @@ class RecordSink:
                 )
             self._place(position, others[key])
         self._file.flush()
+        if self._texts is not None:
+            self._texts.write(lambda: map(self._read, self._offsets))
         write_records(self._files.records, map(self._read, self._offsets))
         return [self._read(self._offsets[position]) for position in self._awaited]
 
@@ -160,10 +170,9 @@ class HelperSink:
     def earlier(self, position: int, document: InputDocument) -> None:
         """Do nothing: rank 0 takes what an interrupted run left, and awaits other processes."""
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> SummaryRecord:
+    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
         """Append a record."""
         self._file.write(_entry_line(document.key, record))
-        return record
 
     def flush(self) -> None:
         """Return when all records are on disk."""
@@ -180,6 +189,17 @@ class HelperSink:
     def close(self) -> None:
         """Close the file and keep it."""
         self._file.close()
+
+
+def part_records(path: Path) -> Iterator[SummaryRecord]:
+    """The records in a .part file; none if there is no such file."""
+    try:
+        with path.open("rb") as lines:
+            for line in lines:
+                if (entry := _read_entry(line)) is not None:
+                    yield entry[1]
+    except OSError:
+        return
 
 
 def _read_settings(path: Path) -> dict[str, Any] | None:

@@ -30,6 +30,7 @@ from summarizer.generation.summarizer import Summarizer
 from summarizer.memory import keep_freed_memory
 from summarizer.models.loading import resolve_model
 from summarizer.progress import WorkProgress
+from summarizer.rows import row_format
 from summarizer.text import clean_text
 
 _SHOWN_FAILURES = 5
@@ -62,8 +63,6 @@ class BatchReport:
         """The first failures and the counts, for people."""
         if self.of_helper:
             return []
-        if not self.counts.total():
-            return ["no documents found"]
         resumed = f" ({self.resumed} of them in an earlier, interrupted run)" if self.resumed else ""
         counts = ", ".join(f"{self.counts[status]} {status}" for status in ("ok", "empty", "failed"))
         return [*self.failure_lines(), f"{counts}{resumed}"]
@@ -75,8 +74,8 @@ def summarize_files(
     """Summarize files, folders, globs or "-" into `output`: a file of RECORD_FILES, a folder, or None for stdout.
 
     A document that fails is recorded as failed and never ends the batch. After an interruption the same call continues
-    if model, settings and the documents' content are the same. Raises InputError when the call itself is at fault:
-    nothing to read, no such model, an impossible output.
+    if model, settings and the documents' content are the same. Raises InputError, before anything is written, when the
+    call itself is at fault: nothing can be read, no such model, an output that no earlier run wrote.
     """
     options = options or BatchOptions()
     started = time.monotonic()
@@ -84,19 +83,22 @@ def summarize_files(
     keep_freed_memory()
     destination = Output.named(output, options.text_format, options.show_evidence)
     found = find_inputs(inputs, destination.folder or destination.records)
+    whole_files = (file.id for file in found.files if not row_format(file.path))
+    texts = destination.check(itertools.islice(whole_files, options.max_documents), options.overwrite)
     report = BatchReport()
     total = _count(found, options)
     if processes.count > 1 and destination.records is None:
         raise InputError("several processes cannot share the terminal; name an output with -o")
     quiet = options.quiet or processes.rank > 0
-    with WorkProgress(
-        "summarizing", "documents", total, quiet, as_json=options.json_progress and not processes.rank
-    ) as progress:
+    reader = DocumentReader(found, options.reading)
+    as_json = options.json_progress and not processes.rank
+    with reader, WorkProgress("summarizing", "documents", total, quiet, as_json=as_json) as progress:
+        documents = _from_first_readable(itertools.islice(reader, options.max_documents))
         summarizer = Summarizer.from_pretrained(options.model, processes.device(options.device), options.dtype)
         _announce(found, summarizer, options, progress.say)
         summarizer.batches((), options.settings)  # refuses what does not fit the model before anything is written
         made_with = _made_with(summarizer, options)
-        sink = open_sink(destination, made_with, found.is_one_document, processes, progress.say)
+        sink = open_sink(destination, made_with, found.is_one_document, processes, progress.say, texts)
 
         def done(records: list[SummaryRecord], resumed: bool = False) -> None:
             for record in records:
@@ -104,11 +106,9 @@ def summarize_files(
             progress.advance(len(records), 0 if resumed else sum(record.source_tokens for record in records))
 
         try:
-            reader = DocumentReader(found, options.reading)
-            documents = itertools.islice(reader, options.max_documents)
             documents = _announcing_long_ones(documents, summarizer.model, options.settings, progress.say)
             summarize = partial(summarizer.batches, settings=options.settings, ahead=True)
-            _summarize_all(destination.named_documents(documents), reader, summarize, sink, processes, done)
+            _summarize_all(documents, reader, summarize, sink, processes, done)
             sink.flush()
             processes.wait()
             done(sink.finish())
@@ -159,11 +159,25 @@ def _summarize_all(
                 if not processes.owns(position) or sink.has(document):
                     resumed.append(sink.earlier(position, document))
                 else:
-                    written.append(sink.write(position, document, _record(document, summary)))
+                    written.append(_record(document, summary))
+                    sink.write(position, document, written[-1])
             if written:
                 sink.flush()
             done(written)
             done([record for record in resumed if record], resumed=True)
+
+
+def _from_first_readable(documents: Iterator[InputDocument]) -> Iterator[InputDocument]:
+    """All `documents`; the first that can be read is read at once. Raises InputError if there is none."""
+    failed: list[InputDocument] = []
+    for document in documents:
+        if document.error is None:
+            return itertools.chain(failed, [document], documents)
+        failed.append(document)
+    if not failed:
+        raise InputError("the inputs hold no documents")
+    first = " ".join(f"{clean_text(failed[0].id)}: {failed[0].error}".split())
+    raise InputError(f"no document can be read; {f'of {len(failed)}, ' if len(failed) > 1 else ''}the first is {first}")
 
 
 def _count(found: Inputs, options: BatchOptions) -> int | None:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from summarizer.batch.input_documents import InputDocument
-from summarizer.batch.output import FolderSink, Output, open_sink
+from summarizer.batch.output import Output, open_sink
 from summarizer.batch.output_files import TextNames
 from summarizer.batch.processes import Processes
 from summarizer.batch.records import SummaryRecord, bare_summary, markdown_page, titled_summary
 from summarizer.batch.resume import RecordSink
-from summarizer.errors import InputError
+from summarizer.errors import InputError, UsageError
 
 
 def record(name, status="ok"):
@@ -23,7 +23,7 @@ def record(name, status="ok"):
     return SummaryRecord(name, name, None, status, summary, None, 9, 0, 3, 0.5)
 
 
-DOCUMENTS = [InputDocument(name, name, f"Text of {name}", text_file=f"{name}.txt") for name in "abcd"]
+DOCUMENTS = [InputDocument(name, name, f"Text of {name}") for name in "abcd"]
 
 
 @given(st.lists(st.text(st.sampled_from("aA./\\ ~:\x00é#2txt"), max_size=12), max_size=12))
@@ -141,37 +141,74 @@ def test_text_files_stay_apart_from_what_stands_beside_them_and_from_devices():
     ]  # fmt: skip
 
 
-def test_a_text_file_that_cannot_be_written_is_that_documents_failure(tmp_path):
-    (tmp_path / "a.txt").mkdir()
-    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}))
-    written = [sink.write(position, DOCUMENTS[position], record("ab"[position])) for position in (0, 1)]
-    sink.finish()
-    sink.clear()
-    assert [(each.status, each.summary) for each in written] == [("failed", None), ("ok", "Summary of b")]
-    assert "a.txt" in str(written[0].error)
-    assert (tmp_path / "b.txt").read_text() == "Summary of b\n"
+def finished(folder, records, text_format="txt", overwrite=False, with_evidence=False):
+    """Write an output folder as a run does, after it has checked what is there."""
+    output = Output.named(str(folder), text_format, with_evidence)
+    texts = output.check([each.id for each in records], overwrite)
+    sink = open_sink(output, {"version": "1", "model": "m", "settings": {}}, False, Processes(0, 1), print, texts)
+    for position, each in enumerate(records):
+        sink.write(position, InputDocument(each.id, each.path, "Text"), each)
+    try:
+        sink.finish()
+        sink.clear()
+    finally:
+        sink.close()
 
 
-def test_a_text_file_that_cannot_be_written_when_a_run_continues_is_that_documents_failure(tmp_path):
-    first = RecordSink(tmp_path / "summaries.jsonl", {})
-    first.write(0, DOCUMENTS[0], record("a"))
-    first.close()
-    (tmp_path / "a.txt").mkdir()
-    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}))
-    failed = sink.earlier(0, DOCUMENTS[0])
+def test_the_text_files_of_an_earlier_run_stay_until_all_records_are_there(tmp_path):
+    finished(tmp_path, [record("a"), record("b")])
+    output = Output.named(str(tmp_path))
+    sink = open_sink(output, {}, False, Processes(0, 1), print, output.check([], False))
+    sink.write(0, DOCUMENTS[0], replace(record("a"), summary="New."))
+    sink.flush()
+    assert (tmp_path / "a.txt").read_text() == "Summary of a\n"
+    sink.write(1, DOCUMENTS[1], record("b", "failed"))
     sink.finish()
     sink.close()
-    assert failed.status == "failed"
-    assert (tmp_path / "summaries.jsonl").read_text() == failed.to_json() + "\n"
+    assert (tmp_path / "a.txt").read_text() == "New.\n"
+    assert not (tmp_path / "b.txt").exists()
+
+
+@pytest.mark.parametrize("formats", [("txt", "txt"), ("md", "md"), ("txt", "md")])
+def test_text_files_of_an_earlier_run_are_replaced_with_or_without_evidence(tmp_path, formats):
+    for text_format, evidence in zip(formats, (False, True), strict=True):
+        finished(tmp_path, [SHOWN], text_format, with_evidence=evidence and text_format == "md")
+    assert (tmp_path / f"{SHOWN.id}.{formats[1]}").exists()
+
+
+def test_a_text_file_that_someone_changed_or_made_is_never_touched(tmp_path):
+    finished(tmp_path, [record("a")])
+    for name in "ac":
+        (tmp_path / f"{name}.txt").write_text("corrected by hand\n")
+        for records in ([record("a"), record("c")], [record("a"), record("c", "failed")]):
+            before = {path: path.read_bytes() for path in tmp_path.iterdir() if ".part" not in path.name}
+            if records[1].status == "ok" or name == "a":
+                with pytest.raises(UsageError, match=rf"{name}\.txt: is not as an earlier run wrote it; .*--overwrite"):
+                    finished(tmp_path, records)
+            assert {path: path.read_bytes() for path in before} == before
+        finished(tmp_path, [record("a"), record("c")], overwrite=True)
+        assert (tmp_path / f"{name}.txt").read_text() == f"Summary of {name}\n"
+    (tmp_path / "d.txt").mkdir()
+    with pytest.raises(UsageError, match=r"d\.txt: is a folder"):
+        finished(tmp_path, [record("d")], overwrite=True)
+
+
+def test_an_end_that_was_interrupted_goes_on(tmp_path, monkeypatch):
+    finished(tmp_path, [record("a"), record("b")])
+    new = [replace(record(name), summary=f"New {name}.") for name in "ab"]
+    with monkeypatch.context() as patch:
+        patch.setattr("summarizer.batch.resume.write_records", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            finished(tmp_path, new)
+    assert (tmp_path / "b.txt").read_text() == "New b.\n"
+    finished(tmp_path, [replace(each, summary="Newer.") for each in new])
+    assert (tmp_path / "b.txt").read_text() == "Newer.\n"
 
 
 def test_a_folder_of_markdown_mirrors_the_input(tmp_path):
-    sink = FolderSink(tmp_path, RecordSink(tmp_path / "summaries.jsonl", {}), markdown_page)
-    document = InputDocument("sub/a.pdf", "in/sub/a.pdf", "Text", title="A title", text_file="sub/a.pdf.md")
-    sink.write(0, document, replace(record("sub/a.pdf"), path="in/sub/a.pdf", title="A title"))
+    finished(tmp_path, [replace(record("sub/a.pdf"), path="in/sub/a.pdf", title="A title")], "md")
     page = (tmp_path / "sub/a.pdf.md").read_text()
     assert page == "# A title\n\nSummary of sub/a.pdf\n\nSource: `in/sub/a.pdf`\n"
-    sink.close()
 
 
 def test_a_page_says_what_the_record_says_whatever_markdown_makes_of_signs():
@@ -227,11 +264,8 @@ def test_evidence_is_shown_in_markdown_and_on_the_terminal_alone(tmp_path, capfd
     with_titles, alone = capfdbinary.readouterr().out.decode().split("\n\n")
     assert with_titles == titled_summary(SHOWN, with_evidence=True).strip()
     assert alone == f"{SHOWN.summary}\n"
-    folder = Output.named(str(tmp_path / "out"), "md", with_evidence=True)
-    sink = open_sink(folder, {}, False, Processes(0, 1), print)
-    sink.write(0, DOCUMENTS[0], SHOWN)
-    sink.close()
-    assert (tmp_path / "out/a.txt").read_text() == markdown_page(SHOWN, with_evidence=True) + "\n"
+    finished(tmp_path / "out", [SHOWN], "md", with_evidence=True)
+    assert (tmp_path / f"out/{SHOWN.id}.md").read_text() == markdown_page(SHOWN, with_evidence=True) + "\n"
 
 
 def test_a_run_that_does_not_continue_says_so(tmp_path):
@@ -247,7 +281,7 @@ def test_a_run_that_does_not_continue_says_so(tmp_path):
     other.clear()
     assert "other settings; summarizing all documents again" in said[0]
     RecordSink(path, {"a": 2}, said.append).close()
-    assert said[1:] == [f"{path} is complete; summarizing all documents again"]
+    assert said[1:] == [f"{path} is complete; it is replaced when all documents are summarized again"]
 
 
 def test_a_second_run_on_the_same_output_is_refused_until_the_first_ends(tmp_path):

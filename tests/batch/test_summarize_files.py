@@ -17,11 +17,11 @@ from summarizer import hub
 from summarizer.batch import summarize_files as batch
 from summarizer.batch.input_documents import InputDocument
 from summarizer.batch.options import BatchOptions
-from summarizer.batch.output import FolderSink
 from summarizer.batch.reader_process import DocumentReader
-from summarizer.batch.records import SummaryRecord, markdown_page
+from summarizer.batch.records import SummaryRecord, markdown_page, write_records
 from summarizer.batch.resume import RecordSink
 from summarizer.batch.summarize_files import summarize_files
+from summarizer.batch.text_files import TextFiles
 from summarizer.cli.app import main
 from summarizer.data.source_tokens import SourceEncoder
 from summarizer.documents.document import ReadingOptions
@@ -92,9 +92,8 @@ def test_every_document_has_a_record_in_order_and_a_broken_one_stops_nothing(pap
 
 
 def test_a_folder_mirrors_the_input_and_holds_all_records(papers, options):
-    Path("out").mkdir()
-    Path("out/broken.pdf.txt").write_text("from another run")
     summarize_files(["papers"], "out", options)
+    summarize_files(["papers"], "out", options)  # it replaces its own files
     found = {record["id"]: record["summary"] for record in records("out/summaries.jsonl")}
     names = sorted(path.relative_to("out").as_posix() for path in Path("out").rglob("*") if path.is_file())
     texts = ["0.txt", "1.txt", "2.txt", "3.txt", "empty.md.txt", "sub/0.txt"]
@@ -132,7 +131,7 @@ def test_an_interrupted_run_goes_on_where_it_was(papers, options, monkeypatch, o
     path = "out.jsonl" if output == "out.jsonl" else "out/summaries.jsonl"
     summarize_files(["papers"], output, one_by_one)
     expected = timeless(path)
-    Path(path).unlink()
+    shutil.rmtree("out") if output == "out" else Path(path).unlink()
     calls = []
     generate = BartForConditionalGeneration.generate
 
@@ -166,7 +165,7 @@ def test_only_one_thread_writes_while_another_reads(papers, options, monkeypatch
         monkeypatch.setattr(kind, name, noting)
 
     note(DocumentReader, "_parsed", "read")
-    note(FolderSink, "_write_text", "write")
+    note(TextFiles, "write", "write")
     for name in ("write", "flush", "finish"):
         note(RecordSink, name, "write")
     summarize_files(["papers"], "out", options)
@@ -212,6 +211,27 @@ def test_the_command_line_ends_with_0_1_or_2(papers, model_folder, capsys):
         assert last.startswith("summarizer: error: "), arguments
     assert not list(papers.glob("never*"))
     assert run("papers", "--dtype", "float12") == 2
+
+
+@pytest.mark.parametrize("output", ["out.jsonl", "out.csv", "out.parquet", "out", None])
+@pytest.mark.parametrize("rows", ["rows.jsonl", "rows.csv", "broken.pdf"])
+def test_what_cannot_be_read_ends_before_anything_is_written(tmp_path, monkeypatch, capsys, output, rows):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.jsonl").write_text('{"id": "a", "document": "Text."}\n{"id": "b", "document": "Text."}\n')
+    Path("rows.csv").write_text("id,document\na,Text.\n")
+    Path("broken.pdf").write_text("no PDF")
+    if output is not None:
+        path = Path(output, "summaries.jsonl") if output == "out" else Path(output)
+        path.parent.mkdir(exist_ok=True)
+        write_records(path, [SummaryRecord("a", "rows.csv", None, "ok", "Good.", None, 9, 0, 3, 0.5)])
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    options = ["--document-column", "docment", "-m", "not asked for", *(["-o", output] if output else [])]
+    assert run(rows, *options) == 2
+    line = capsys.readouterr().err
+    assert line.startswith("summarizer: error: no document can be read; ")
+    assert ("docment" in line and "--document-column" in line) or rows == "broken.pdf"
+    assert line.count("\n") == 1
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_quiet_prints_only_failures(papers, model_folder, capsys):
@@ -295,7 +315,8 @@ def test_a_document_that_the_tokenizer_cannot_take_fails_alone(papers, options, 
 
 def test_a_file_without_rows_holds_no_documents(papers, options):
     Path("header.csv").write_text("id,text\n")
-    assert summarize_files(["header.csv"], "out.jsonl", options).lines() == ["no documents found"]
+    with pytest.raises(InputError, match="hold no documents"):
+        summarize_files(["header.csv"], "out.jsonl", options)
 
 
 @pytest.mark.parametrize(
