@@ -12,7 +12,7 @@ import typer
 from summarizer.cli.benchmark import benchmark
 from summarizer.cli.evaluate import compare, evaluate
 from summarizer.cli.summarize import summarize
-from summarizer.cli.train import train, train_tokenizer
+from summarizer.cli.train import score_run, train, train_tokenizer
 from summarizer.errors import InputError, StoppedError, UsageError
 
 app = typer.Typer(
@@ -80,6 +80,7 @@ def _global_options(
 
 
 app.command()(train)
+app.command("test")(score_run)
 app.command()(summarize)
 app.command()(evaluate)
 app.command()(compare)

@@ -1,4 +1,4 @@
-"""The commands `summarizer train` and `summarizer tokenizer`."""
+"""The commands `summarizer train`, `summarizer test` and `summarizer tokenizer`."""
 
 import sys
 from pathlib import Path
@@ -35,6 +35,28 @@ def train(
     finally:
         if not (dry_run or find_lr) and COMPLETE_CONFIG.fits(folder / "config.yaml"):
             plot_run(folder)
+
+
+def score_run(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run, such as runs/NAME.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="key=value pairs that override the run's configuration, such as 'data.test=[FILE]'."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="averaged, best or last. Defaults to the first of them that the run has.")
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Score the best model of a run on the test data of its configuration. Writes the folder test/ in the run."""
+    from summarizer.evaluation.terminal import print_evaluation
+    from summarizer.training.testing import Evaluation, score_test_data
+
+    tested, scores = score_test_data(run, overrides, model, overwrite)
+    if isinstance(scores, Evaluation):
+        print_evaluation(scores, tested.name)
+    else:
+        print("  ".join(f"{name} {value:.3f}" for name, value in scores.items()))
 
 
 def train_tokenizer(

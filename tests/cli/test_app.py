@@ -20,6 +20,7 @@ generation: {num_beams: 2, max_summary_tokens: 8}
 """
 OPTIONS = {
     "train": ["CONFIG", "OVERRIDES", "key=value"],
+    "test": ["RUN", "OVERRIDES", "--model", "--overwrite"],
     "summarize": ["INPUT", "--output", "--model", "--num-beams", "--max-source-tokens", "--device", "--quiet"],
     "evaluate": ["PREDICTIONS", "REFERENCES", "--output", "--baselines", "--stemmer", "--bootstrap-samples", "--seed"],
     "compare": ["SCORES", "--output", "--correction", "--published", "--training", "--benchmarks", "--max-examples"],
