@@ -29,7 +29,6 @@ FILES = {
     "benchmark encoders": (["benchmark", "encoders", "-o", "OUT.json"], ["OUT.json", "OUT.png"]),
     **{f"benchmark {name}": (["benchmark", name, "-o", "OUT.json"], ["OUT.json"])
        for name in ("generation", "training", "rouge", "mixer", "profile")},
-    "extract_summaries": (["extract_summaries", "model", PAIRS, "-o", "OUT.jsonl", "--max-words", "9"], ["OUT.jsonl"]),
     "measure_mixing": (["measure_mixing", "run.yaml", "default", "-o", "OUT.json"], ["OUT.json"]),
     "batch_resume": (["batch_resume", "-o", "OUT.json"], ["OUT.json"]),
     "measure_batches": (["measure_batches", "-o", "OUT.json"], ["OUT.json"]),

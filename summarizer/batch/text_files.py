@@ -25,7 +25,9 @@ class TextFiles:
         earlier: Iterable[SummaryRecord] = (),
         overwrite: bool = False,
     ) -> None:
-        self._folder, self._format, self._overwrite = folder, text_format, overwrite
+        self._folder = folder
+        self._format: TextFormat = text_format
+        self._overwrite = overwrite
         show = markdown_page if text_format == "md" else bare_summary
         shows = [partial(show, with_evidence=shown) for shown in (with_evidence, not with_evidence)]
         self._show = shows[0]
