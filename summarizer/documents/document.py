@@ -20,7 +20,7 @@ class ReadingOptions:
     max_pages: int = setting(5000, "Maximum number of pages of a PDF; longer PDFs fail.", at_least=1)
     read_timeout: int = setting(
         120,
-        "Maximum time to read one PDF, Word, EPUB, HTML or XML file or one Parquet row, in seconds.",
+        "Maximum time to read one file other than plain text, or one Parquet row, in seconds.",
         at_least=1,
     )
 
@@ -69,7 +69,7 @@ def _first_heading(parts: Sequence[tuple[int, str]]) -> str | None:
     headings = [(level, text) for level, text in parts if level and text]
     if not headings or any(level <= headings[0][0] for level, _ in headings[1:]):
         return None
-    return headings[0][1].replace("\n", " ").strip("# ") or None
+    return headings[0][1].replace("\n", " ") or None
 
 
 def _sections(parts: Sequence[tuple[int, str]]) -> tuple[Section, ...]:
@@ -78,4 +78,4 @@ def _sections(parts: Sequence[tuple[int, str]]) -> tuple[Section, ...]:
     level = next((level for level in range(1, 10) if levels.count(level) > 1), None)
     starts = [number for number, each in enumerate(levels) if each == level]
     texts = [[text for _, text in parts[start:end] if text] for start, end in pairwise([*starts, None])]
-    return tuple(Section(text[0].replace("\n", " ").lstrip("# "), "\n".join(text)) for text in texts if text)
+    return tuple(Section(text[0].replace("\n", " "), "\n".join(text)) for text in texts if text)

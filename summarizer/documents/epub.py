@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from summarizer.documents.archive import open_archive
 from summarizer.documents.document import Document, ReadingOptions, Section
 from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
+from summarizer.documents.note_marks import mark_superscripts
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 
@@ -20,7 +21,10 @@ _LINES = frozenset({
 
 
 def read_epub(content: bytes, options: ReadingOptions) -> Document:
-    """Read the chapters of a book in reading order, each a section. Raises InputError if broken, protected or large."""
+    """Read the chapters of a book in reading order, each a section; a note names each chapter that cannot be read.
+
+    Raises InputError if the book is broken, protected or large, or if no chapter can be read.
+    """
     try:
         with open_archive(content, options) as archive:
             return _read(archive)
@@ -31,20 +35,45 @@ def read_epub(content: bytes, options: ReadingOptions) -> Document:
 
 
 def _read(archive: zipfile.ZipFile) -> Document:
-    container = parse_xml(archive.read("META-INF/container.xml"))
+    container = parse_xml(_part(archive, "META-INF/container.xml"))
     rootfiles = [element for element in container.iter() if name_of(element) == "rootfile"]
     if not rootfiles:
         raise InputError("broken EPUB: its container names no package")
-    package_path = rootfiles[0].get("full-path", "")
-    package = parse_xml(archive.read(package_path))
+    package_path = unquote(rootfiles[0].get("full-path", ""))
+    package = parse_xml(_part(archive, package_path))
     chapters = _chapters(package, posixpath.dirname(package_path))
     if locked := _encrypted(archive).intersection(chapters):
         raise InputError(f"protected against copying (DRM): {min(locked)}")
-    bodies = [_body(archive.read(path)) for path in chapters]
-    texts = [(running_text(_heading(body), _LINES, ()), running_text(body, _LINES, _LEFT_OUT)) for body in bodies]
-    sections = tuple(Section(heading.replace("\n", " ") or None, text) for heading, text in texts if text)
+    sections, notes = _sections(archive, chapters)
     title = running_text(child_of(child_of(package, "metadata"), "title"), (), ())
-    return Document("\n".join(section.text for section in sections), title or None, sections=sections)
+    text = "\n".join(section.text for section in sections)
+    return Document(text, title or None, sections=tuple(sections), notes=tuple(notes))
+
+
+def _sections(archive: zipfile.ZipFile, chapters: list[str]) -> tuple[list[Section], list[str]]:
+    """The chapters with text, and a note for each that is missing or broken. Raises InputError if none can be read."""
+    sections, notes = [], []
+    for path in chapters:
+        try:
+            body = _body(_part(archive, path))
+        except Exception as error:  # zipfile's and zlib's errors share no base class
+            reason = "is missing" if isinstance(error, KeyError) else f"cannot be read ({error})"
+            notes.append(f"The chapter {path} {reason}.")
+            continue
+        heading = running_text(_heading(body), _LINES, ()).replace("\n", " ")
+        if text := running_text(body, _LINES, _LEFT_OUT):
+            sections.append(Section(heading or None, text))
+    if notes and len(notes) == len(chapters):
+        raise InputError(f"broken EPUB: no chapter can be read. {notes[0]}")
+    return sections, notes
+
+
+def _part(archive: zipfile.ZipFile, path: str) -> bytes:
+    """A file of the archive; if there is none of this name, one that differs only in case. Raises KeyError."""
+    if path in archive.NameToInfo:
+        return archive.read(path)
+    names = [name for name in archive.namelist() if name.lower() == path.lower()]
+    return archive.read(names[0] if names else path)
 
 
 def _chapters(package: Any, folder: str) -> list[str]:
@@ -53,10 +82,19 @@ def _chapters(package: Any, folder: str) -> list[str]:
     if manifest is None or spine is None:
         raise InputError("broken EPUB: its package has no manifest or no spine")
     items = {item.get("id"): item for item in manifest if name_of(item) == "item"}
-    listed = [items.get(reference.get("idref")) for reference in spine if name_of(reference) == "itemref"]
-    pages = [item for item in listed if item is not None and "html" in item.get("media-type", "")]
-    content = [item for item in pages if "nav" not in item.get("properties", "").split()]
-    return [posixpath.normpath(posixpath.join(folder, _path(item.get("href", "")))) for item in content]
+    references = [reference.get("idref", "") for reference in spine if name_of(reference) == "itemref"]
+    paths = []
+    for reference in references:
+        item = items.get(reference)
+        if item is None:
+            paths.append(reference)  # no file has this name, so the chapter counts as missing
+        elif _is_page(item) and "nav" not in item.get("properties", "").split():
+            paths.append(posixpath.normpath(posixpath.join(folder, _path(item.get("href", "")))))
+    return paths
+
+
+def _is_page(item: Any) -> bool:
+    return "html" in item.get("media-type", "") or _path(item.get("href", "")).lower().endswith(("html", ".htm"))
 
 
 def _path(reference: str) -> str:
@@ -65,7 +103,7 @@ def _path(reference: str) -> str:
 
 def _encrypted(archive: zipfile.ZipFile) -> set[str]:
     try:
-        encryption = parse_xml(archive.read("META-INF/encryption.xml"))
+        encryption = parse_xml(_part(archive, "META-INF/encryption.xml"))
     except KeyError:
         return set()
     return {_path(element.get("URI", "")) for element in encryption.iter() if name_of(element) == "CipherReference"}
@@ -81,7 +119,10 @@ def _body(content: bytes) -> Any:
             root = etree.fromstring(content, etree.HTMLParser(no_network=True, huge_tree=False))
         except (etree.XMLSyntaxError, ValueError):  # an empty file
             return None
-    return child_of(root, "body")
+    body = child_of(root, "body")
+    if body is not None:
+        mark_superscripts(body)
+    return body
 
 
 def _heading(body: Any) -> Any:

@@ -9,6 +9,12 @@ from summarizer.optional import import_optional
 from summarizer.text import clean_text, decode_text
 
 
+def is_html(content: bytes) -> bool:
+    """Whether a text begins like a web page, whatever the name of its file says."""
+    start = re.sub(rb"<!--.*?-->|<\?.*?>", b"", content[:4096].removeprefix(b"\xef\xbb\xbf"), flags=re.S)
+    return bool(re.match(rb"\s*<(?:!doctype\s+html|html)[\s>]", start, re.I))
+
+
 def read_html(content: bytes, options: ReadingOptions) -> Document:
     """Read a web page. Raises InputError if its tags are nested too deep for the parser."""
     trafilatura = import_optional("trafilatura", "documents", "reading this kind of file")

@@ -4,6 +4,7 @@ from typing import Any
 
 from summarizer.documents.document import Document, ReadingOptions, Section
 from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
+from summarizer.documents.note_marks import mark_superscripts
 from summarizer.errors import InputError
 
 # Elements among the paragraphs that are not running text.
@@ -11,6 +12,8 @@ _LEFT_OUT = frozenset({
     "ref-list", "table-wrap", "table-wrap-group", "table", "fig", "fig-group", "graphic", "inline-graphic", "media",
     "supplementary-material", "disp-formula", "disp-formula-group", "tex-math", "fn", "fn-group", "object-id", "label",
 })  # fmt: skip
+_DOCBOOK = frozenset({"para", "simpara", "articleinfo", "bookinfo", "sect1"})
+_PARTS = frozenset({"front", "body", "back", "sub-article", "response"})
 _LINES = frozenset({
     "abstract", "body", "sec", "title", "p", "list", "list-item", "def-list", "def-item", "disp-quote", "verse-line",
 })  # fmt: skip
@@ -23,12 +26,17 @@ def read_jats(content: bytes, options: ReadingOptions) -> Document:
     No entities are expanded. Raises InputError for broken XML and for anything but one article.
     """
     root = parse_xml(content)
+    if "docbook" in str(root.tag).lower() or any(name_of(element) in _DOCBOOK for element in root.iter()):
+        raise InputError("DocBook, not JATS; convert it to HTML first")
     articles = [element for element in root.iter() if name_of(element) == "article"]
     if len(articles) != 1:
         raise InputError(
             f"{len(articles)} articles in one file; save each separately" if articles else "not JATS XML: no <article>"
         )
     article = articles[0]
+    if not any(name_of(child) in _PARTS for child in article):
+        raise InputError("not JATS XML: its <article> has no <front> and no <body>")
+    mark_superscripts(article)
     meta = child_of(child_of(article, "front"), "article-meta")
     title = _text(child_of(child_of(meta, "title-group"), "article-title")).replace("\n", " ")
     abstracts = [child for child in (() if meta is None else meta) if name_of(child) == "abstract"]

@@ -1,16 +1,99 @@
-"""Markdown: its headings begin the sections."""
+"""Markdown: its text without the markup; headings begin the sections."""
 
-import itertools
+import html
 import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from summarizer.documents.document import Document, ReadingOptions
-from summarizer.documents.plain import read_plain
+from summarizer.documents.superscripts import END, START, resolve_superscripts
+from summarizer.errors import InputError
+from summarizer.text import clean_text, decode_text
+
+_FRONT_MATTER = re.compile(
+    r"\s*(---|\+\+\+)[ \t]*\n(?=[ \t]*(?:#|[\w\"'-]+[ \t]*[:=]))(.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S
+)
+_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*(.+)$", re.M)
+_NOTE = re.compile(r"^ {0,3}\[\^[^\]\n]+\]:", re.M)  # its text; without this, the parser takes it for a link
+_CONTAINER = re.compile(r"^ {0,3}:{3,}.*$", re.M)  # the marks of admonitions in Pandoc's and other dialects
+_LEFT_OUT = re.compile(
+    r"\[\^[^\]\s]+\]"  # the mark of a note
+    r"|(?:https?|ftp)://[^\s<>()]*[^\s<>().,;:!?'\"*]|\bwww\.[^\s<>()]*[^\s<>().,;:!?'\"*]"
+    r"|\s*\{[#.:][^{}\n]*\}|\{%[^%\n]*%\}"  # attributes; tags of templates
+    r"|^\[[ xX]\]\s|^\[!\w+\]|^\[\[?_?toc_?\]\]?$|^(?:!!!|\?\?\?)\+?\s\w+",  # a box to tick, admonitions, contents
+    re.I,
+)
+_EMPTY_BRACKETS = re.compile(r"\s?(?:\(\s*\)|<\s*>)")
+_UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|svg|head)\b.*?(?:</\1\s*>|\Z)", re.S | re.I)
+_BLOCK_TAG = re.compile(
+    r"</?(?:p|div|h[1-6]|li|ul|ol|tr|br|hr|table|details|summary|blockquote|pre|dt|dd)\b[^<>]*>", re.I
+)
+_HEADING_TAG = re.compile(r"\s*(?:<(?:div|p|a|center)\b[^<>]*>\s*)*<h([1-6])\b", re.I)
+
+Parts = list[tuple[int, str]]
 
 
 def read_markdown(content: bytes, options: ReadingOptions) -> Document:
-    """Read Markdown; its markup stays in the text. Raises InputError if it is not text."""
-    lines = read_plain(content, options).text.split("\n")
-    fences = itertools.accumulate(line.startswith(("```", "~~~")) for line in lines)  # odd within code
-    marks = [re.match(r"#{1,6}(?=\s|$)", line) for line in lines]
-    levels = [0 if fence % 2 or not mark else mark.end() for mark, fence in zip(marks, fences, strict=True)]
-    return Document.from_parts(list(zip(levels, lines, strict=True)))
+    """Read Markdown, each paragraph, heading, list item and row of a table as a line. Raises InputError if not text.
+
+    Front matter, comments, images, URLs and the marks of notes are left out. Code stays.
+    """
+    from markdown_it import MarkdownIt  # slow to import
+
+    if content.startswith(b"%PDF-"):
+        raise InputError("not text but a PDF; give it a name that ends in .pdf")
+    source = decode_text(content).replace("\x00", "").replace("\r\n", "\n")
+    front = _FRONT_MATTER.match(source)
+    title = _TITLE.search(front.group(2)) if front else None
+    source = source[front.end() :] if front else source
+    source = _CONTAINER.sub("", _NOTE.sub("\n", source))
+    parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable(["table", "strikethrough"])
+    parts = [(level, clean_text(resolve_superscripts(text))) for level, text in _parts(parser.parse(source))]
+    return Document.from_parts(parts, clean_text(title.group(1)).strip("\"'") if title else None)
+
+
+def _parts(tokens: Sequence[Any]) -> Iterator[tuple[int, str]]:
+    """The level as a heading and the text of each block."""
+    level, row = 0, None
+    for token in tokens:
+        if token.type == "heading_open":
+            level = int(token.tag[1])
+        elif token.type == "tr_open":
+            row = []
+        elif token.type == "tr_close":
+            yield 0, " ".join(row or ())
+            row = None
+        elif token.type == "inline" and row is not None:
+            row.append(_inline(token.children or ()))
+        elif token.type == "inline":
+            yield level, _inline(token.children or ())
+            level = 0
+        elif token.type in ("fence", "code_block"):
+            yield 0, token.content
+        elif token.type == "html_block":
+            yield _block_of_html(token.content)
+
+
+def _inline(tokens: Sequence[Any]) -> str:
+    pieces = []
+    for token in tokens:
+        if token.type == "text":
+            pieces.append(_LEFT_OUT.sub("", token.content))
+        elif token.type == "code_inline":
+            pieces.append(token.content)
+        elif token.type == "softbreak":
+            pieces.append(" ")
+        elif token.type == "hardbreak":
+            pieces.append("\n")
+        elif token.type == "html_inline":
+            tag = re.sub(r"[\s/>].*", "", token.content.lower().replace("</", "<-"), flags=re.S)
+            pieces.append({"<br": "\n", "<sup": START, "<-sup": END}.get(tag, ""))
+    return _EMPTY_BRACKETS.sub("", "".join(pieces))
+
+
+def _block_of_html(source: str) -> tuple[int, str]:
+    heading = _HEADING_TAG.match(source)
+    source = _BLOCK_TAG.sub("\n", _UNSEEN.sub("", source))
+    source = re.sub(r"<sup\b[^<>]*>", START, source).replace("</sup>", END)
+    text = clean_text(_LEFT_OUT.sub("", html.unescape(re.sub(r"<[^<>]*>", "", source))))
+    return int(heading.group(1)) if heading and "\n" not in text else 0, text

@@ -1,5 +1,6 @@
 """The text of a user's file. A new format is a module with a reader, and a line in READERS."""
 
+import functools
 import re
 import stat
 import zlib
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from summarizer.documents.document import Document, ReadingOptions
 from summarizer.documents.epub import read_epub
-from summarizer.documents.html import read_html
+from summarizer.documents.html import is_html, read_html
 from summarizer.documents.jats import read_jats
 from summarizer.documents.markdown import read_markdown
 from summarizer.documents.pdf import read_pdf
@@ -34,7 +35,6 @@ READERS: dict[str, Callable[[bytes, ReadingOptions], Document]] = {
     ".docx": read_word,
     ".epub": read_epub,
 }
-_SAFE_READERS = (read_plain, read_markdown)
 _SAVE_AS = {".doc": ".docx", ".docm": ".docx", ".rtf": ".docx", ".odt": ".docx", ".json": ".jsonl"}
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text; logs have \x1b
 
@@ -47,7 +47,18 @@ def document_format(path: Path) -> str | None:
 def needs_parser(path: Path) -> bool:
     """Whether a library parses the file, which may crash or never end."""
     suffix = document_format(path)
-    return suffix is not None and READERS[suffix] not in _SAFE_READERS
+    return suffix is not None and (READERS[suffix] is not read_plain or _begins_as_html(path))
+
+
+@functools.cache  # the answer must not change while a process reads the file
+def _begins_as_html(path: Path) -> bool:
+    try:
+        if not path.is_file():  # a pipe can be read only once
+            return False
+        with open_bytes(path) as file:
+            return is_html(file.read(4096))
+    except (OSError, EOFError, zlib.error):
+        return False
 
 
 def read_document(path: Path, options: ReadingOptions | None = None) -> Document:
@@ -65,6 +76,8 @@ def read_document(path: Path, options: ReadingOptions | None = None) -> Document
         if content.startswith(b"%PDF-") or (not wide and _CONTROLS.search(content)):
             raise InputError(f"not text; files of other formats must end in {' '.join(READERS)}")
     reader = READERS[suffix or ".txt"]
+    if reader is read_plain and is_html(content):
+        reader = read_html
     document = reader(content, options)
     return replace(document, reader=document.reader or reader.__name__.removeprefix("read_"))
 

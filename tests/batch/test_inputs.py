@@ -158,7 +158,7 @@ def test_whatever_reading_a_file_raises_concerns_that_file_only(folder, monkeypa
         raise RecursionError("too deep")
 
     monkeypatch.setattr(reading, "read_document", fail)
-    documents = list(read_inputs(find_inputs(["papers/a.md", "papers/sub/rows.jsonl"], None)))
+    documents = list(read_inputs(find_inputs(["papers/b.txt", "papers/sub/rows.jsonl"], None)))
     assert [document.error for document in documents] == ["RecursionError: too deep", None, None]
 
 
@@ -218,5 +218,5 @@ def test_a_document_tells_its_reader_and_what_its_reader_noted(folder, monkeypat
     read = {document.id: document for document in read_inputs(find_inputs(["papers"], None))}
     readers = {name: document.reader for name, document in read.items()}
     assert readers | {"a.md": "markdown", "b.txt": "plain", "page.html": "html", "sub/rows.jsonl:1": "jsonl"} == readers
-    assert read["a.md"].notes == ("A chapter is missing: ?.",)
+    assert read["b.txt"].notes == ("A chapter is missing: ?.",)
     assert read["page.html"].notes == ()

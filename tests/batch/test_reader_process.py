@@ -98,7 +98,7 @@ def test_it_imports_no_torch_whatever_it_reads(folder):
 
 
 def test_text_alone_starts_no_process(folder):
-    for name in ("a.txt", "b.md", "c.jsonl", "d.csv"):
+    for name in ("a.txt", "b.text", "c.jsonl", "d.csv"):
         (folder / name).write_text("text\nText")
     with DocumentReader(find_inputs(["in"], None)) as reader:
         assert len(list(reader)) == 5

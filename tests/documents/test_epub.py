@@ -66,3 +66,28 @@ def test_what_unpacks_to_too_much_is_refused_and_lies_about_sizes_do_not_help(re
     liar = bomb.replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
     with pytest.raises(InputError, match="broken EPUB"):
         read(liar, ReadingOptions(max_document_mb=1))
+
+
+def test_a_missing_or_broken_chapter_is_noted_and_the_others_are_read(read):
+    bodies = [CHAPTER.format(body) for body in BODIES]
+    document = read(epub("A", bodies, {"OPS/0.xhtml": None}))
+    assert document.text == "Two\nText of two."
+    assert document.notes == ("The chapter OPS/0.xhtml is missing.",)
+    package = (
+        "<package><manifest><item id='a' href='A%20b.HTM'/></manifest><spine><itemref idref='a'/>{}</spine></package>"
+    )
+    other = {"OPS/package.opf": package.format("<itemref idref='gone'/>"), "ops/a b.htm": bodies[1]}
+    document = read(epub("A", bodies, other))
+    assert document.text == "Two\nText of two."
+    assert document.notes == ("The chapter gone is missing.",)
+    broken = epub("A", bodies).replace(b"0.xhtml", b"2.xhtml", 1)  # in the header of the file, not in the directory
+    assert read(broken).notes[0].startswith("The chapter OPS/0.xhtml cannot be read")
+
+
+def test_exponents_stay_and_the_marks_of_notes_go(read):
+    chapter = """<p>10<sup>6</sup> fish in 2010<sup><a href="#n3">3</a></sup>, 1999<a href="#n4">[4]</a> and
+        10<sup><a href="#n5">5</a></sup> of CO<sub>2</sub> per m<span style="vertical-align: super">3</span>;
+        see <a href="#c">2</a>.</p><p id="n3">Note. <a href="#r">↩</a></p>"""
+    assert read(epub("A", [CHAPTER.format(chapter)])).text == (
+        "10^6 fish in 2010, 1999 and 10 of CO2 per m^3; see 2.\nNote."
+    )

@@ -44,6 +44,9 @@ def test_jats_with_a_namespace_or_within_a_set_or_without_body_is_read(read):
         ("", "broken XML"),
         ("<html><p>x</p></html>", "not JATS"),
         ("<set><article/><article/></set>", "2 articles"),
+        ("<article><section><para>x</para></section></article>", "DocBook, not JATS"),
+        ('<book xmlns="http://docbook.org/ns/docbook"><article/><article/></book>', "DocBook, not JATS"),
+        ("<article><h1>x</h1></article>", "not JATS XML"),
     ],
 )
 def test_xml_that_is_no_article_is_an_error(read, content, message):
@@ -62,3 +65,10 @@ def test_xml_entities_neither_read_files_nor_grow(read, tmp_path):
 
 def test_gzipped_jats_is_read(read):
     assert read("a.xml.gz", gzip.compress(JATS.encode())).title == "A fine title"
+
+
+def test_exponents_stay_and_the_marks_of_references_go(read):
+    text = (
+        "10<sup>6</sup> in 2010<sup><xref rid='B3'>3</xref>,<xref rid='B4'>4</xref></sup>, 1999<xref rid='B5'>5</xref>."
+    )
+    assert read("a.xml", f"<article><body><p>{text}</p></body></article>").text == "10^6 in 2010, 1999."

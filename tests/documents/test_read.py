@@ -7,11 +7,11 @@ import pytest
 from file_formats import pdf
 
 from summarizer.documents.document import ReadingOptions
-from summarizer.documents.read import document_format, read_document
+from summarizer.documents.read import document_format, needs_parser, read_document
 from summarizer.errors import InputError
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.TXT", "a.md", "a.v2.txt"])
+@pytest.mark.parametrize("name", ["a.txt", "a.TXT", "a.v2.txt"])
 def test_text_is_read_as_it_is_and_cleaned(read, name):
     assert read(name, "\ufeff# Head\r\n\r\nSome  *text*\x00.").text == "# Head\nSome *text*."
 
@@ -102,3 +102,12 @@ def test_sockets_and_devices_are_refused(tmp_path, monkeypatch):
         for path in (Path("s.txt"), Path("/dev/zero")):
             with pytest.raises(InputError, match="socket or a device"):
                 read_document(path)
+
+
+@pytest.mark.parametrize("start", ["<!DOCTYPE html>\n<html>", "\ufeff<?xml version='1.0'?>\n<!-- > -->\n<HTML id='a'>"])
+def test_a_web_page_is_read_as_one_whatever_the_name_says(read, tmp_path, start):
+    document = read("a.txt", f"{start}<body><p>Hello there, all of you.</p></body></html>")
+    assert (document.text, document.reader) == ("Hello there, all of you.", "html")
+    assert needs_parser(tmp_path / "a.txt")
+    assert read("b.txt", "<p>is how HTML begins a paragraph.").reader == "plain"
+    assert not needs_parser(tmp_path / "b.txt")
