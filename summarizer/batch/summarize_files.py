@@ -253,10 +253,11 @@ def _model_content(name: str, summarizer: Summarizer) -> dict[str, str]:
 
 
 def _result(summarizer: Summarizer, inputs: Sequence[str], report: BatchReport, started: float) -> dict[str, Any]:
+    generation = getattr(summarizer.model, "generation_config", None)  # a sentence selector has none
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
     return {
         "device": str(summarizer.model.device),
-        "generation": summarizer.model.generation_config.to_diff_dict(),
+        "generation": generation.to_diff_dict() if generation else {},
         "versions": {"python": platform.python_version(), **packages},
         "inputs": list(inputs),
         "counts": {**report.counts, "resumed": report.resumed},

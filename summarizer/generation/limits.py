@@ -31,6 +31,7 @@ def memory_per_token(model: Any, settings: SummarySettings) -> int | None:
     config = model.config
     if getattr(config, "mixer", None) not in LINEAR_MIXERS:
         return None
-    beams = settings.num_beams or getattr(model.generation_config, "num_beams", None) or 1
+    generation = getattr(model, "generation_config", None)  # a sentence selector has none
+    beams = settings.num_beams or getattr(generation, "num_beams", None) or 1
     numbers = 2 * config.encoder_ffn_dim + (4 + 2 * config.decoder_layers) * config.d_model
     return numbers * model.dtype.itemsize + 8 * beams * config.decoder_attention_heads

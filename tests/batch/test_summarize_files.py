@@ -23,14 +23,17 @@ from summarizer.batch.resume import RecordSink
 from summarizer.batch.summarize_files import summarize_files
 from summarizer.batch.text_files import TextFiles
 from summarizer.cli.app import main
+from summarizer.data.selection_labels import line_break_id
 from summarizer.data.source_tokens import SourceEncoder
 from summarizer.documents.document import ReadingOptions
 from summarizer.errors import InputError
 from summarizer.generation.limits import memory_per_token
 from summarizer.generation.options import SummarySettings
 from summarizer.generation.summarizer import Summarizer
-from summarizer.models import loading
+from summarizer.models import FastformerSummarizerForSentenceSelection, loading
 from summarizer.models.loading import choose_device, choose_dtype, resolve_model
+from tests.corpus import tiny_tokenizer
+from tests.tiny import tiny_config
 
 KEYS = [
     *("id", "path", "title", "status", "summary", "error"),
@@ -112,6 +115,22 @@ def test_markdown_pages_are_written_into_a_folder_and_nowhere_else(papers, model
     for output in ([], ["-o", "out.jsonl"]):
         assert run(*common, *output) == 2
         assert "--format md is for files in a folder" in capsys.readouterr().err
+
+
+def test_a_model_that_only_selects_writes_extracts_with_their_places(papers, tmp_path, capsys):
+    tokenizer = tiny_tokenizer()
+    config = tiny_config(vocab_size=len(tokenizer), line_break_token_id=line_break_id(tokenizer))
+    FastformerSummarizerForSentenceSelection(config).save_pretrained("selector")
+    tokenizer.save_pretrained("selector")
+    common = ["papers/0.txt", "-m", "selector", "--dtype", "float32", "--max-sentences", "1", "--quiet"]
+    assert run(*common, "-o", "out.jsonl") == 0
+    (found,) = records("out.jsonl")
+    ((span,),) = found["evidence"]
+    text = Path("papers/0.txt").read_text()
+    assert text[span["start"] : span["end"]] == span["text"] == found["summary"]
+    capsys.readouterr()
+    assert run(*common, "--show-evidence") == 0
+    assert capsys.readouterr().out == f"{found['summary']}\n    > {span['start']}–{span['end']} (the same sentence)\n"
 
 
 def test_ids_from_a_file_never_lead_out_of_the_folder(papers, options, documents):
