@@ -47,9 +47,13 @@ def label_of(value: Any) -> str:
     raise ValueError(f"holds {type(value).__name__}, not a class")
 
 
-def id_of(row: Row) -> str | None:
-    """The row's own id, or None; a whole number is written without a point, however the file holds it."""
-    value = next((value for name in ID_COLUMNS if (value := row.columns.get(name)) not in (None, "")), None)
+def id_of(row: Row, id_column: str | None = None) -> str | None:
+    """The row's own id, or None; a whole number is written without a point, however the file holds it.
+
+    Raises InputError if the row lacks the column `id_column`.
+    """
+    names = ID_COLUMNS if id_column is None else (find_column(row, id_column, (), "--id-column"),)
+    value = next((value for name in names if (value := row.columns.get(name)) not in (None, "")), None)
     if value is None:
         return None
     return encodable(str(int(value) if isinstance(value, float) and value.is_integer() else value))

@@ -1,18 +1,21 @@
-"""Rows of JSONL, CSV and Parquet files, one at a time; a broken row has an `error`."""
+"""Rows of JSONL, CSV, TSV and Parquet files, one at a time; a broken row has an `error`."""
 
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 from summarizer.errors import InputError
 from summarizer.files import is_gzipped, open_bytes, open_text, suffix_of
-from summarizer.text import encoding_of_lines
+from summarizer.text import encoding_of_lines, guess_note
 
-ROW_SUFFIXES = (".jsonl", ".csv", ".parquet")
+ROW_SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
+DELIMITERS = ",;\t|"  # that are found
 MAX_LINE = 2**28  # characters of a row: a small .gz file can unpack to an endless line
 MAX_UNPACKED_PARQUET = 2**31  # bytes of a .parquet.gz, which is unpacked in memory
 
@@ -24,6 +27,7 @@ class Row:
     location: str  # "file.jsonl:17"
     columns: dict[str, Any]
     error: str | None = None
+    notes: tuple[str, ...] = ()  # on how the file was read
 
 
 def row_format(path: Path) -> str | None:
@@ -31,26 +35,37 @@ def row_format(path: Path) -> str | None:
     return suffix if (suffix := suffix_of(path)) in ROW_SUFFIXES else None
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """Stream the rows of a .jsonl, .csv or .parquet file, also of .gz, a bad row as a Row with an error.
+def read_rows(path: Path, encoding: str | None = None, delimiter: str | None = None) -> Iterator[Row]:
+    """Stream the rows of a .jsonl, .csv, .tsv or .parquet file, also of .gz, a bad row as a Row with an error.
 
-    Raises InputError when the file itself cannot be read.
+    Without `encoding` and `delimiter`, those of a text file are found. Raises InputError when the file itself cannot be
+    read.
     """
-    readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".parquet": _read_parquet}
     file_format = row_format(path)
     if file_format is None:
         raise InputError(f"{path}: not a file of rows; expected one of {', '.join(ROW_SUFFIXES)}")
     try:
-        yield from readers[file_format](path)
+        if file_format == ".parquet":
+            yield from _read_parquet(path)
+            return
+        with _open_rows(path, encoding) as lines:
+            guessed = None if encoding or lines.encoding in _CERTAIN else guess_note(lines.encoding)
+            rows = _read_jsonl(path, lines) if file_format == ".jsonl" else _read_csv(path, lines, delimiter)
+            yield from rows if guessed is None else (replace(row, notes=(guessed,)) for row in rows)
     except InputError:
         raise
     except Exception as error:  # pyarrow's, csv's, zlib's and datetime's errors share no base class
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 
-def _open_rows(path: Path, newline: str | None = None) -> TextIO:
+_CERTAIN = ("utf-8", "utf-8-sig", "utf-16", "utf-32", "iso2022_jp")  # encodings that are never a guess
+
+
+def _open_rows(path: Path, encoding: str | None) -> TextIO:
     """Open a file of rows in its encoding. Bytes that do not fit become lone surrogates: only their row is broken."""
-    return open_text(path, encoding_of_lines, newline=newline, errors="surrogateescape")
+    find = encoding_of_lines if encoding is None else lambda _: encoding
+    newline = None if row_format(path) == ".jsonl" else ""
+    return open_text(path, find, newline=newline, errors="surrogateescape")
 
 
 def _lines(file: IO[str]) -> Iterator[str]:
@@ -64,27 +79,26 @@ def _lines(file: IO[str]) -> Iterator[str]:
             line = file.readline(MAX_LINE + 1)
 
 
-def _read_jsonl(path: Path) -> Iterator[Row]:
-    with _open_rows(path) as lines:
-        for number, line in enumerate(_lines(lines), start=1):
-            if not line.strip():
-                continue
-            location = f"{path}:{number}"
-            if len(line) > MAX_LINE:
-                yield Row(location, {}, f"longer than the limit of {MAX_LINE:,} characters")
-                continue
-            if not _is_text(line):
-                yield Row(location, {}, f"not {_encoding_of(lines)} text")
-                continue
-            try:
-                columns = json.loads(line)
-            except (ValueError, RecursionError) as error:  # broken, nested too deep, a number of thousands of digits
-                yield Row(location, {}, f"broken JSON ({error})")
-                continue
-            if isinstance(columns, dict):
-                yield Row(location, columns)
-            else:
-                yield Row(location, {}, f"expected a JSON object, found {type(columns).__name__}")
+def _read_jsonl(path: Path, lines: TextIO) -> Iterator[Row]:
+    for number, line in enumerate(_lines(lines), start=1):
+        if not line.strip():
+            continue
+        location = f"{path}:{number}"
+        if len(line) > MAX_LINE:
+            yield Row(location, {}, f"longer than the limit of {MAX_LINE:,} characters")
+            continue
+        if not _is_text(line):
+            yield Row(location, {}, f"not {_encoding_of(lines)} text")
+            continue
+        try:
+            columns = json.loads(line)
+        except (ValueError, RecursionError) as error:  # broken, nested too deep, a number of thousands of digits
+            yield Row(location, {}, f"broken JSON ({error})")
+            continue
+        if isinstance(columns, dict):
+            yield Row(location, columns)
+        else:
+            yield Row(location, {}, f"expected a JSON object, found {type(columns).__name__}")
 
 
 def _is_text(line: str) -> bool:
@@ -101,31 +115,42 @@ def _encoding_of(file: TextIO) -> str:
     return file.encoding.upper() if file.encoding.startswith("utf") else file.encoding
 
 
-def _read_csv(path: Path) -> Iterator[Row]:
+def _read_csv(path: Path, file: TextIO, delimiter: str | None) -> Iterator[Row]:
     csv.field_size_limit(MAX_LINE)  # a document is longer than the default limit of 128 KiB
-    with _open_rows(path, newline="") as lines:
-        at_end = False
+    at_end = False
 
-        def until_the_end() -> Iterator[str]:
-            nonlocal at_end
-            yield from _lines(lines)
-            at_end = True  # asked for more: within quotes
+    def until_the_end() -> Iterator[str]:
+        nonlocal at_end
+        yield from _lines(file)
+        at_end = True  # asked for more: within quotes
 
-        reader = csv.DictReader(until_the_end())
-        while reader.fieldnames == []:  # a blank line before the header
-            reader.fieldnames = None
-        if at_end and reader.fieldnames:
-            raise InputError(f"{path}: a quote in the header is never closed")
-        for row in reader:
-            location = f"{path}:{reader.line_num}"
-            if at_end:
-                yield Row(location, {}, "a quote is never closed, so the rows after it cannot be read")
-            elif None in row or None in row.values():
-                yield Row(location, {}, f"expected {len(reader.fieldnames or [])} fields, as in the header")
-            elif not all(map(_is_text, row.values())):
-                yield Row(location, {}, f"not {_encoding_of(lines)} text")
-            else:
-                yield Row(location, dict(row))
+    lines = until_the_end()
+    blank_lines, header = 0, next(lines, "")
+    while header and not header.strip():
+        blank_lines, header = blank_lines + 1, next(lines, "")
+    if named := re.fullmatch(r"sep=(.)\s*", header):  # Excel's own way to tell the delimiter
+        delimiter = delimiter or named[1]
+        blank_lines, header = blank_lines + 1, next(lines, "")
+    reader = csv.DictReader(chain([header], lines), delimiter=delimiter or _find_delimiter(path, header))
+    if reader.fieldnames and at_end:
+        raise InputError(f"{path}: a quote in the header is never closed")
+    for row in reader:
+        location = f"{path}:{reader.line_num + blank_lines}"
+        if at_end:
+            yield Row(location, {}, "a quote is never closed, so the rows after it cannot be read")
+        elif None in row or None in row.values():
+            yield Row(location, {}, f"expected {len(reader.fieldnames or [])} fields, as in the header")
+        elif not all(map(_is_text, row.values())):
+            yield Row(location, {}, f"not {_encoding_of(file)} text")
+        else:
+            yield Row(location, dict(row))
+
+
+def _find_delimiter(path: Path, header: str) -> str:
+    """The delimiter that divides the header into most columns; without one, that of the file's suffix."""
+    usual = "\t" if row_format(path) == ".tsv" else ","
+    counts = {each: len(next(csv.reader([header], delimiter=each), [])) for each in (usual, *DELIMITERS)}
+    return max(counts, key=lambda each: counts[each])
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:

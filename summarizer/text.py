@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from collections import Counter
 from typing import IO, Literal, get_args
 
 from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]  # compiled, without types
@@ -24,28 +25,55 @@ def clean_text(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def decode_text(content: bytes, declared_encoding: str | None = None) -> str:
-    """Text of `content` by its byte-order mark or escape sequences, as UTF-8, as declared, as cp1252, or as detected.
+def decode_text(content: bytes, declared_encoding: str | None = None, encoding: str | None = None) -> str:
+    """The text of `content`, as `decode_with_notes` finds it."""
+    return decode_with_notes(content, declared_encoding, encoding)[0]
 
-    The first that fits counts; raises InputError when none does.
+
+def decode_with_notes(
+    content: bytes, declared_encoding: str | None = None, encoding: str | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The text of `content`, and a note for the user if its encoding was guessed or some bytes were dropped.
+
+    `encoding` decides if it is given. Without it, the first that fits counts: a byte-order mark, escape sequences,
+    UTF-8, the declared encoding, UTF-8 with a few broken lines, the best guess. Raises InputError when none fits.
     """
-    if encoding := marked_encoding(content):
+    if encoding:
+        if (text := _try_decode(content, encoding)) is None:
+            raise InputError(f"is not text in {encoding} (--encoding)")
+        return text, ()
+    if marked := marked_encoding(content):
         try:
-            return content.decode(encoding)
+            return content.decode(marked), ()
         except UnicodeDecodeError as error:
-            name = encoding.removesuffix("-sig").upper()
+            name = marked.removesuffix("-sig").upper()
             raise InputError(f"has a byte-order mark of {name} but is not {name} ({error.reason})") from error
     try:
         refuse_zeros(content)
     except ValueError as error:
         raise InputError(str(error)) from None
-    for encoding in (escaped_encoding(content), "utf-8", declared_encoding):
-        if encoding and (text := _try_decode(content, encoding)) is not None:
-            return text
-    guessed = guess_encoding(content)
-    if guessed is None:
-        raise InputError("not text in a known encoding; save it as UTF-8")
-    return content.decode(guessed)
+    for certain in (escaped_encoding(content), "utf-8", declared_encoding):
+        if certain and (text := _try_decode(content, certain)) is not None:
+            return text, ()
+    if _has_broken_lines(content):
+        return content.decode(errors="ignore"), ("Bytes that are not UTF-8 were dropped.",)
+    if (guessed := guess_encoding(content)) is None:
+        raise InputError("not text in a known encoding; save it as UTF-8, or name its encoding with --encoding")
+    return content.decode(guessed), (guess_note(guessed),)
+
+
+def guess_note(encoding: str) -> str:
+    """The note on a guessed encoding."""
+    return f"The encoding was guessed: {encoding}. If letters are wrong, set --encoding."
+
+
+def is_encoding(name: str) -> bool:
+    """Whether Python knows a text encoding of that name."""
+    try:
+        "".encode(name)
+    except LookupError:
+        return False
+    return True
 
 
 def _try_decode(content: bytes, encoding: str) -> str | None:
@@ -80,42 +108,57 @@ def escaped_encoding(content: bytes) -> str | None:
 def refuse_zeros(content: bytes) -> None:
     """Raise ValueError where zero bytes are too many for text without a mark; a stray one is only dropped."""
     if content.count(0) > len(content) / 20:
-        raise ValueError("zero bytes, so not text; if it is UTF-16 without a byte-order mark, save it as UTF-8")
+        raise ValueError(
+            "zero bytes, so not text; if it is UTF-16 without a byte-order mark, save it as UTF-8 or set --encoding"
+        )
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f]")  # never in text, common in other files
+_C1_CONTROLS = re.compile(r"[\x80-\x84\x86-\x9f]")  # what other encodings have in the place of quotes and letters
+
+
+_IS_ASCII = frozenset(range(128)).__contains__
+_SUPERSETS = {  # that decode more than what was detected, and nothing differently
+    "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874", "gb2312": "gb18030",
+    "shift_jis_2004": "cp932", "shift_jis": "cp932", "euc_kr": "cp949", "big5hkscs": "big5hkscs", "big5": "cp950",
+}  # fmt: skip
+_SAMPLE = 2**16  # bytes by which an encoding is guessed
 
 
 def guess_encoding(content: bytes) -> str | None:
-    """The encoding of text that is not UTF-8: cp1252 where that reads well, or as detected; None if none fits."""
-    try:
-        text = content.decode("cp1252")
-    except UnicodeDecodeError:
-        text = None
-    if text is not None and _looks_western(text):
-        return "cp1252"
+    """The encoding of text that is not UTF-8, by the letters that are usual in each language; None if none fits."""
     if _CONTROLS.search(content.decode("latin-1")):
         return None
-    from charset_normalizer import from_bytes  # slow to import
+    import chardet  # slow to import
 
-    best = from_bytes(content).best()
-    return None if best is None else best.encoding
+    sample = content if len(content) <= _SAMPLE else b"".join(_special_lines(content))[:_SAMPLE]
+    eras = chardet.EncodingEra.MODERN_WEB | chardet.EncodingEra.LEGACY_ISO
+    found = chardet.detect_all(sample, encoding_era=eras, compat_names=False, prefer_superset=False)
+    names = [each["encoding"] for each in found if each["encoding"] not in (None, "ascii", "utf-8")]
+    plain = bytes(filter(_IS_ASCII, sample))
+    if len(plain) > 0.9 * len(sample) and chardet.detect(plain)["language"] == "en":
+        names.insert(0, "cp1252")  # English has special letters in names alone, which tell little
+    for name in names:
+        for encoding in (_SUPERSETS.get(name, name), name):
+            text = _try_decode(content, encoding)
+            if text is not None and not _C1_CONTROLS.search(text):
+                return encoding
+    return None
 
 
-def _looks_western(text: str) -> bool:
-    """Whether text decoded as cp1252 reads well: no controls or signs inside words, no three special letters in a row.
+def _special_lines(content: bytes) -> list[bytes]:
+    """The lines with other bytes than ASCII's."""
+    return [line for line in content.splitlines(keepends=True) if not line.isascii()]
 
-    Other alphabets, which share their bytes with Western accented letters, make whole words of those.
-    """
-    return not (
-        _CONTROLS.search(text)
-        or re.search(r"[A-Za-z][¡£¤¥¦§¨©¬®±²³µ¶¸¹¼½¾¿×÷][A-Za-z]", text)
-        or re.search(r"[À-ÖØ-öø-ÿŒœŠšŽžŸƒ]{3}", text)
-    )
+
+def _has_broken_lines(content: bytes) -> bool:
+    """Whether nearly all lines with other bytes than ASCII's are UTF-8, but not all."""
+    lines = _special_lines(content)
+    return sum(map(_is_utf8, lines)) > 0.9 * len(lines)
 
 
 _CHUNK = 2**20
-_SAMPLE = 2**16  # bytes of which an encoding is guessed
+_GROUPS = 4
 
 
 def encoding_of_lines(file: IO[bytes]) -> str:
@@ -138,11 +181,9 @@ def encoding_of_lines(file: IO[bytes]) -> str:
     lines = [line for line in lines if not line.isascii()]
     if 2 * sum(map(_is_utf8, lines)) >= len(lines):
         return "utf-8"
-    sample = b""
-    for line in lines:
-        if len(sample) < _SAMPLE:
-            sample += line
-    return guess_encoding(sample) or "utf-8"
+    groups = [b"".join(lines[start::_GROUPS])[:_SAMPLE] for start in range(_GROUPS)]  # a broken line spoils but one
+    guesses = Counter(guess for group in groups if group and (guess := guess_encoding(group)))
+    return guesses.most_common(1)[0][0] if guesses else "utf-8"
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -15,7 +15,7 @@ from summarizer import rows
 from summarizer.errors import InputError
 from summarizer.files import check_writable, hash_of_file, lock_file, remove_asides, write_json, write_whole
 from summarizer.rows import read_rows, row_format
-from summarizer.text import decode_text
+from summarizer.text import decode_text, guess_note
 
 ROWS = [
     {"id": "a", "text": "One line,\nand “another”."},
@@ -130,7 +130,7 @@ def test_files_that_are_no_records_are_an_error_that_names_them(tmp_path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=f"{name}: cannot be read"):
             list(read_rows(tmp_path / name))
-    with pytest.raises(InputError, match=r"a.txt: not a file of rows; expected one of .jsonl, .csv, .parquet"):
+    with pytest.raises(InputError, match=r"a.txt: not a file of rows; expected one of .jsonl, .csv, .tsv, .parquet"):
         list(read_rows(tmp_path / "a.txt"))
     with pytest.raises(InputError, match=r"none.jsonl: cannot be read"):
         list(read_rows(tmp_path / "none.jsonl"))
@@ -339,3 +339,27 @@ def test_a_file_that_cannot_be_written_is_an_error_that_names_it_and_other_files
     with pytest.raises(FileNotFoundError), write_whole(tmp_path / "out.txt"):
         (tmp_path / "gone.txt").open()
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_of_a_table_is_found_or_given(tmp_path, delimiter):
+    rows = [["id", "text", "place"], ["1", "One; two, three | four\tfive", "a"], ["2", "Six, seven; eight", "b"]]
+    for name, first in (("a.csv", ""), ("b.csv", "\n"), ("c.csv", f"sep={delimiter}\n"), ("d.tsv", "")):
+        with (tmp_path / name).open("w", newline="") as file:
+            file.write(first)
+            csv.writer(file, delimiter=delimiter).writerows(rows)
+        for given in (None, delimiter):
+            read = list(read_rows(tmp_path / name, delimiter=given))
+            assert [list(row.columns.values()) for row in read] == rows[1:]
+    assert read[0].location == f"{tmp_path / 'd.tsv'}:2"
+    (row, _) = read_rows(tmp_path / "a.csv", delimiter="#")
+    assert list(row.columns) == [delimiter.join(rows[0])]
+
+
+def test_rows_in_a_guessed_encoding_have_a_note(tmp_path):
+    text = "Příští schůze družstva se koná v září. Každý člen může mít u nábřeží jeden člun."
+    (tmp_path / "a.csv").write_bytes(f"id;text\n1;{text}\n".encode("cp1250"))
+    (row,) = read_rows(tmp_path / "a.csv")
+    assert (row.columns["text"], row.notes) == (text, (guess_note("cp1250"),))
+    (row,) = read_rows(tmp_path / "a.csv", encoding="cp1250")
+    assert (row.columns["text"], row.notes) == (text, ())

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from summarizer.errors import InputError
-from summarizer.text import clean_text, decode_text
+from summarizer.text import clean_text, decode_text, decode_with_notes
 
 
 def test_newlines_spaces_and_blank_lines_are_made_one_kind():
@@ -39,6 +39,41 @@ def test_clean_text_is_encodable_and_stays_as_it_is(text):
 )
 def test_text_in_a_known_encoding_is_decoded(encoding, text):
     assert decode_text(text.encode(encoding)) == text
+
+
+LEGACY = {
+    "cp1250": "Příští schůze družstva se koná v září. Každý člen může mít u nábřeží jeden člun.",
+    "iso8859-2": "Spółdzielnia zebrała się wiosną i uchwaliła nowe zasady. Każdy członek może trzymać tam łódź.",
+    "cp1254": "Kooperatif ilkbaharda toplandı ve rıhtım için yeni kurallar kabul etti. Gelmeyen kırk kron öder.",
+    "cp1257": "Uosto kooperatyvas susirinko pavasarį ir priėmė naujas krantinės taisykles. Šių metų mokestis mažesnis.",
+    "cp1252": "The price is £20 or €30, said Mr. Müller of Malmö: “That is the naïve view.”",
+}
+
+
+@pytest.mark.parametrize("encoding", LEGACY)
+def test_a_legacy_encoding_is_guessed_with_a_note_and_the_user_may_decide(encoding):
+    content = LEGACY[encoding].encode(encoding)
+    note = f"The encoding was guessed: {encoding}. If letters are wrong, set --encoding."
+    assert decode_with_notes(content) == (LEGACY[encoding], (note,))
+    assert decode_with_notes(content, encoding="latin-1") == (content.decode("latin-1"), ())
+    with pytest.raises(InputError, match="is not text in utf-8"):
+        decode_text(content, encoding="utf-8")
+
+
+def test_hungarian_and_romanian_letters_come_out_right():
+    for text in (
+        "Az őszi ülésen újra szó lesz a díjról. A tűzoltók főnöke is eljön.",
+        "Plăteşte taxa în două sâmbete.",
+    ):
+        assert decode_text(text.encode("cp1250")) == text
+
+
+def test_a_few_broken_bytes_do_not_change_the_encoding_of_the_rest():
+    lines = ["Grüße aus Köln.\n".encode()] * 20
+    text, notes = decode_with_notes(b"".join([*lines, b"Gr\xfc\xdfe\n", *lines]))
+    assert text.count("Grüße aus Köln.") == 40
+    assert "\ufffd" not in text
+    assert notes == ("Bytes that are not UTF-8 were dropped.",)
 
 
 def test_big_endian_utf16_needs_its_mark():

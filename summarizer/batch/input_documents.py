@@ -10,11 +10,12 @@ from functools import cached_property
 from summarizer.batch.inputs import STDIN, Inputs, SourceFile
 from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
 from summarizer.documents.document import ReadingOptions
+from summarizer.documents.plain import read_plain
 from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 from summarizer.files import suffix_of
 from summarizer.rows import Row, read_rows, row_format
-from summarizer.text import clean_text, decode_text, marked_encoding
+from summarizer.text import clean_text, marked_encoding
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,11 @@ def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDoc
     path = str(file.path)
     try:
         if path == STDIN:
-            yield InputDocument(file.id, path, clean_text(decode_text(sys.stdin.buffer.read())), reader="plain")
+            document = read_plain(sys.stdin.buffer.read(), options)
+            yield InputDocument(file.id, path, document.text, reader="plain", notes=document.notes)
         elif row_format(file.path):
-            yield from _of_rows(file, read_rows(file.path), options.document_column)
+            rows = read_rows(file.path, options.encoding, options.delimiter_character)
+            yield from _of_rows(file, rows, options)
         else:
             document = read_document(file.path, options)
             kept = {"reader": document.reader, "title": document.title, "notes": document.notes}
@@ -80,14 +83,15 @@ def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDoc
         yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
 
 
-def _of_rows(file: SourceFile, rows: Iterable[Row], document_column: str | None) -> Iterator[InputDocument]:
+def _of_rows(file: SourceFile, rows: Iterable[Row], options: ReadingOptions) -> Iterator[InputDocument]:
     for number, row in enumerate(rows, start=1):
-        name = id_of(row) or f"{file.id}:{number}"
+        name = f"{file.id}:{number}"
         if row.error is not None:
             yield InputDocument(name, str(file.path), error=row.error)
             continue
         try:
-            column = find_column(row, document_column, DOCUMENT_COLUMNS, "--document-column")
+            name = id_of(row, options.id_column) or name
+            column = find_column(row, options.document_column, DOCUMENT_COLUMNS, "--document-column")
         except InputError as error:
             if row_format(file.path) != ".jsonl":  # all rows have the same columns
                 raise InputError(str(error).removeprefix(f"{row.location}: ")) from error
@@ -95,6 +99,7 @@ def _of_rows(file: SourceFile, rows: Iterable[Row], document_column: str | None)
             continue
         try:
             text = clean_text(text_of(row.columns[column]))
-            yield InputDocument(name, str(file.path), text, title=title_of(row), reader=suffix_of(file.path)[1:])
+            kept = {"reader": suffix_of(file.path)[1:], "title": title_of(row), "notes": row.notes}
+            yield InputDocument(name, str(file.path), text, **kept)
         except ValueError as error:
             yield InputDocument(name, str(file.path), error=f"column {column} {error}")

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from summarizer.errors import InputError
 from summarizer.settings import setting
+from summarizer.text import is_encoding
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,17 @@ class ReadingOptions:
     """How documents are read out of files, and which are refused."""
 
     document_column: str | None = setting(
-        None, "Column of .jsonl, .csv and .parquet files with the document. Defaults to a usual name such as text."
+        None,
+        "Column of .jsonl, .csv, .tsv and .parquet files with the document. Defaults to a usual name such as text.",
+    )
+    id_column: str | None = setting(
+        None, "Column of these files with the ids of the documents. Defaults to id or article_id, if there is one."
+    )
+    delimiter: str | None = setting(
+        None, "Delimiter of .csv and .tsv files: one character, or tab. By default, it is found in the header."
+    )
+    encoding: str | None = setting(
+        None, "Character encoding of the text files, such as cp1250. By default, it is declared or detected."
     )
     by_section: bool = setting(False, "Also summarize each section or chapter, if the file marks them.")
     max_document_mb: int = setting(256, "Maximum file size in MiB, packed and unpacked; larger files fail.", at_least=1)
@@ -23,6 +34,17 @@ class ReadingOptions:
         "Maximum time to read one file other than plain text, or one Parquet row, in seconds.",
         at_least=1,
     )
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None and not is_encoding(self.encoding):
+            raise InputError(f"unknown encoding '{self.encoding}'; name one such as utf-8, cp1250 or latin-1")
+        if self.delimiter is not None and self.delimiter not in ("tab", "\\t") and len(self.delimiter) != 1:
+            raise InputError(f"the delimiter must be one character, or tab, not '{self.delimiter}'")
+
+    @property
+    def delimiter_character(self) -> str | None:
+        """The delimiter as a character."""
+        return "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
 
     def check_size(self, num_bytes: int, what: str = "") -> None:
         """Raise InputError if a file is larger than `max_document_mb`; `what` ends the message."""

@@ -220,3 +220,15 @@ def test_a_document_tells_its_reader_and_what_its_reader_noted(folder, monkeypat
     assert readers | {"a.md": "markdown", "b.txt": "plain", "page.html": "html", "sub/rows.jsonl:1": "jsonl"} == readers
     assert read["b.txt"].notes == ("A chapter is missing: ?.",)
     assert read["page.html"].notes == ()
+
+
+def test_the_options_decide_the_id_column_the_delimiter_and_the_encoding(folder):
+    (folder / "rows.tsv").write_bytes("name#text\nx#Kůň\n".encode("iso8859-2"))
+    options = ReadingOptions(id_column="name", delimiter="#", encoding="iso8859-2")
+    (document,) = read_inputs(find_inputs(["papers/rows.tsv"], None), options)
+    assert (document.id, document.text, document.reader) == ("x", "Kůň", "tsv")
+    (document,) = read_inputs(find_inputs(["papers/rows.tsv"], None), ReadingOptions(id_column="key", delimiter="#"))
+    assert document.error == "no column key (set --id-column); there are: name, text"
+    for wrong in ({"delimiter": "ab"}, {"encoding": "base64"}):
+        with pytest.raises(InputError, match=r"the delimiter must be one character|unknown encoding"):
+            ReadingOptions(**wrong)
