@@ -6,7 +6,7 @@ import re
 from summarizer.documents.document import Document, ReadingOptions
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
-from summarizer.text import clean_text, decode_text
+from summarizer.text import clean_text, decode_with_notes
 
 
 def is_html(content: bytes) -> bool:
@@ -20,7 +20,7 @@ def read_html(content: bytes, options: ReadingOptions) -> Document:
     trafilatura = import_optional("trafilatura", "documents", "reading this kind of file")
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # errors are reported below, once
     declared = re.search(rb"<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", content[:4096], re.I)
-    page = decode_text(content, declared.group(1).decode("ascii") if declared else None)
+    page, notes = decode_with_notes(content, declared.group(1).decode("ascii") if declared else None, options.encoding)
     page = re.sub(r"^\s*<\?xml[^>]*\?>", "", page.replace("\x00", ""))
     tree = trafilatura.load_html(page)
     if tree is None:  # a fragment, or empty
@@ -32,4 +32,4 @@ def read_html(content: bytes, options: ReadingOptions) -> Document:
     text = trafilatura.extract(page, include_comments=False, include_tables=False)
     if not text:  # too short or too plain to find the article in it
         text = trafilatura.html2txt(page)
-    return Document(clean_text(text or ""), title)
+    return Document(clean_text(text or ""), title, notes=notes)

@@ -8,7 +8,7 @@ from typing import Any
 from summarizer.documents.document import Document, ReadingOptions
 from summarizer.documents.superscripts import END, START, resolve_superscripts
 from summarizer.errors import InputError
-from summarizer.text import clean_text, decode_text
+from summarizer.text import clean_text, decode_with_notes
 
 _FRONT_MATTER = re.compile(
     r"\s*(---|\+\+\+)[ \t]*\n(?=[ \t]*(?:#|[\w\"'-]+[ \t]*[:=]))(.*?\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.S
@@ -42,14 +42,15 @@ def read_markdown(content: bytes, options: ReadingOptions) -> Document:
 
     if content.startswith(b"%PDF-"):
         raise InputError("not text but a PDF; give it a name that ends in .pdf")
-    source = decode_text(content).replace("\x00", "").replace("\r\n", "\n")
+    source, notes = decode_with_notes(content, encoding=options.encoding)
+    source = source.replace("\x00", "").replace("\r\n", "\n")
     front = _FRONT_MATTER.match(source)
     title = _TITLE.search(front.group(2)) if front else None
     source = source[front.end() :] if front else source
     source = _CONTAINER.sub("", _NOTE.sub("\n", source))
     parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable(["table", "strikethrough"])
     parts = [(level, clean_text(resolve_superscripts(text))) for level, text in _parts(parser.parse(source))]
-    return Document.from_parts(parts, clean_text(title.group(1)).strip("\"'") if title else None)
+    return Document.from_parts(parts, clean_text(title.group(1)).strip("\"'") if title else None, notes)
 
 
 def _parts(tokens: Sequence[Any]) -> Iterator[tuple[int, str]]:

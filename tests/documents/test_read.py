@@ -9,6 +9,7 @@ from file_formats import pdf
 from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import document_format, needs_parser, read_document
 from summarizer.errors import InputError
+from summarizer.text import guess_note
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.TXT", "a.v2.txt"])
@@ -111,3 +112,20 @@ def test_a_web_page_is_read_as_one_whatever_the_name_says(read, tmp_path, start)
     assert needs_parser(tmp_path / "a.txt")
     assert read("b.txt", "<p>is how HTML begins a paragraph.").reader == "plain"
     assert not needs_parser(tmp_path / "b.txt")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_a_guessed_encoding_is_noted_and_the_option_decides(tmp_path, name):
+    text = "Příští schůze družstva se koná v září. Každý člen může mít u nábřeží jeden člun."
+    path = tmp_path / name
+    path.write_bytes((f"<p>{text}</p>" if name == "a.html" else text).encode("cp1250"))
+    guessed = read_document(path)
+    assert (guessed.text, guessed.notes) == (text, (guess_note("cp1250"),))
+    decided = read_document(path, ReadingOptions(encoding="cp1250"))
+    assert (decided.text, decided.notes) == (text, ())
+
+
+def test_markdown_with_wrapped_lines_is_unwrapped(read):
+    wrapped = "The court ruled that the boats\nmay stay in the harbour till\nautumn.\n\n- an item that\n  is wrapped\n"
+    expected = ["The court ruled that the boats may stay in the harbour till autumn.", "an item that is wrapped"]
+    assert read("a.md", wrapped).text.split("\n") == expected
