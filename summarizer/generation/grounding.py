@@ -74,7 +74,11 @@ class GroundedWriting(LogitsProcessor):
         self._scored = [self._scored[place] for place in places]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Scores [rows, V] after the summaries so far [rows, T], with what is not grounded at −1e9, or −∞ if an end."""
+        """Log probabilities [rows, V] among what is grounded, by the scores after the summaries so far [rows, T].
+
+        What is not grounded is at −1e9, or −∞ if an end. Tokens without an alternative thus cost nothing: else a long
+        summary, whose every token is a word of the document, would be less likely than a short one.
+        """
         if input_ids.shape[1] < self._prompt_length:
             return scores
         beams = scores.shape[0] // len(self._scored)
@@ -93,8 +97,10 @@ class GroundedWriting(LogitsProcessor):
         grounded[:, self._ends] = -torch.inf
         grounded[rows, ids] = scores[rows, ids]
         stuck = (grounded.amax(dim=-1) <= _NEVER)[rows]
-        grounded[rows[stuck], ids[stuck]] = _LAST_RESORT
-        return grounded
+        grounded[rows[stuck], ids[stuck]] = 0.0
+        penalty = torch.zeros_like(scores[:, :1])
+        penalty[rows[stuck]] = _LAST_RESORT
+        return torch.where(grounded > _NEVER, grounded.log_softmax(dim=-1) + penalty, grounded)
 
     def lines(self, document: int, ids: Sequence[int]) -> list[GroundedLine] | None:
         """The sentence, and its positions, that each line of a summary of this document compresses, in order.

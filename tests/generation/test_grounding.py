@@ -174,6 +174,20 @@ def test_a_line_ends_with_its_sentence(pieces):
     assert set(allowed(grounding, [*first, line_break(), *second])) == {END}
 
 
+def test_only_a_choice_has_a_price(pieces):
+    document = encode([sentence(5, 1), sentence(6, 2)])
+    grounding = GroundedWriting(pieces, [document], line_break(), END, 100)
+    logits = torch.randn(3, len(pieces.texts))
+    written = [document[0][:4], [*document[1][:3], 7], document[0]]
+    scores = torch.cat(
+        [grounding(torch.tensor([[2, *ids]]), row[None]) for ids, row in zip(written, logits, strict=True)]
+    )
+    assert scores[0, document[0][4]] == 0
+    assert scores[1].amax() == 0  # not grounded: it may only end
+    choices = [line_break(), END]
+    torch.testing.assert_close(scores[2, choices], logits[2, choices].log_softmax(dim=0))
+
+
 def test_no_line_begins_that_does_not_fit(pieces):
     document = encode([sentence(5, 1), sentence(20, 2)])
     short, long = document
