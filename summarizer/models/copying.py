@@ -10,13 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from summarizer.models.fused_linear import project
-from summarizer.models.layers import at_least_float32
+from summarizer.models.fused_linear import NarrowLinear, project
+from summarizer.models.layers import at_least_float32, tensors_together
 
 NEVER = torch.finfo(torch.float32).min  # the log of a probability of zero that gradients survive
 
 
-@dataclass(frozen=True)
+@tensors_together
+@dataclass  # not frozen: transformers' exporter copies it field by field
 class CopySource:
     """What a document offers for copying: keys [B, N, d], token ids [B, N], mask [B, N] bool."""
 
@@ -36,7 +37,7 @@ class CopyMechanism(nn.Module):
         super().__init__()
         self.query = nn.Linear(d_model, d_model)
         self.key = nn.Linear(d_model, d_model)
-        self.gate = nn.Linear(d_model, 1)
+        self.gate = NarrowLinear(d_model, 1)
 
     def read(self, document: Tensor, input_ids: Tensor, mask: Tensor) -> CopySource:
         """What to copy from in a document [B, N, d] with its tokens [B, N]."""

@@ -15,12 +15,13 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.fused_linear import project
-from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, layer_norm, sinusoids
+from summarizer.models.layers import FeedForward, Residual, in_compute_dtype, layer_norm, sinusoids, tensors_together
 
 FEW_QUERIES = 16  # from 32 on the fused kernel wins
 
 
-@dataclass(frozen=True)
+@tensors_together
+@dataclass  # not frozen: transformers' exporter copies it field by field
 class CrossAttentionCache:
     """A document's keys and values for one decoder layer, each [B, h, N, d_h]; shared by all its beams."""
 
@@ -100,7 +101,7 @@ class SelfAttention(nn.Module):
         )
         if cache is not None:
             key, value = cache.update(key, value, self.layer_index)
-        is_causal = mask is None and query.shape[2] > 1  # a single query, the last, sees everything
+        is_causal = mask is None and bool(query.shape[2] > 1)  # a single query, the last, sees everything
         if kept is None or kept.self_attentions is None:
             attended = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
         else:

@@ -11,6 +11,7 @@ from transformers import initialization as init
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from summarizer.models.configuration import SummarizerConfig
+from summarizer.models.fused_linear import NarrowLinear
 from summarizer.models.layers import FeedForward, Residual, at_least_float32, in_compute_dtype, layer_norm, sinusoids
 from summarizer.models.mixers import make_mixer
 
@@ -117,7 +118,7 @@ class AdditivePooling(nn.Module):
     def __init__(self, d_model: int) -> None:
         super().__init__()
         self.hidden = nn.Linear(d_model, d_model)
-        self.score = nn.Linear(d_model, 1)
+        self.score = NarrowLinear(d_model, 1)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] bool → [B, d]."""

@@ -18,6 +18,10 @@ PRIVATE_OPERATORS = ("_linear_pointwise", "_is_mkldnn_bf16_supported")  # of tor
 Activation = Literal["none", "gelu"]
 
 
+class NarrowLinear(nn.Linear):
+    """A linear layer with few outputs. Quantizers convert `nn.Linear` itself, and their kernels need more outputs."""
+
+
 def project(layer: nn.Module, x: Tensor, activation: Activation = "none") -> Tensor:
     """activation(layer(x)) for x [..., inputs] → [..., outputs]."""
     if _can_fuse(x) and is_plain(layer):

@@ -1,14 +1,23 @@
 """What the layers of encoder and decoder are made of. Shapes: d = d_model, any leading sizes."""
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import register_dataclass
 from transformers.activations import ACT2FN
 
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.fused_linear import project
+
+T = TypeVar("T")
+
+
+def tensors_together(cls: type[T]) -> type[T]:
+    """Make the fields of a data class inputs and outputs of exported programs."""
+    register_dataclass(cls, serialized_type_name=f"{cls.__module__}.{cls.__name__}")
+    return cls
 
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:

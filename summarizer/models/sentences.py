@@ -18,6 +18,7 @@ from transformers import initialization as init
 
 from summarizer.models.configuration import SummarizerConfig
 from summarizer.models.encoder import EncoderLayer
+from summarizer.models.fused_linear import NarrowLinear
 from summarizer.models.layers import at_least_float32, in_compute_dtype
 from summarizer.padding import IGNORED
 
@@ -94,7 +95,7 @@ class SentenceScorer(nn.Module):
         num_features = d_model + (self.comparison.num_features if self.comparison is not None else 0)
         self.hidden = nn.Linear(num_features, d_model)
         self.dropout = nn.Dropout(config.dropout)
-        self.score = nn.Linear(d_model, 1)
+        self.score = NarrowLinear(d_model, 1)
 
     def forward(
         self, hidden_states: Tensor, input_ids: Tensor, embeddings: Tensor, sentence_ids: Tensor, num_sentences: int

@@ -133,13 +133,14 @@ class SummarizerEncoder(_WithEmbedding):
             if input_ids is None:
                 raise ValueError("give input_ids or inputs_embeds")
             inputs_embeds = self.embed_tokens(input_ids)
+        embeddings: Any = inputs_embeds
         if attention_mask is None:
-            attention_mask = torch.ones(inputs_embeds.shape[:2], dtype=torch.bool, device=inputs_embeds.device)
+            attention_mask = torch.ones(embeddings.shape[:2], dtype=torch.bool, device=embeddings.device)
         mask = attention_mask.bool()
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
         collected: list[Tensor] | None = [] if output_hidden_states else None
-        hidden_states = self.stack(inputs_embeds, mask, collected)
+        hidden_states = self.stack(embeddings, mask, collected)
         return EncoderOutput(
             last_hidden_state=hidden_states,
             hidden_states=None if collected is None else (*collected, hidden_states),

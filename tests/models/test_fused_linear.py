@@ -90,7 +90,7 @@ def test_every_linear_layer_is_torchs_own_and_plain(mixer):
     model = tiny_model(mixer=mixer, copy_mechanism=True)
     layers = [module for module in model.modules() if isinstance(module, nn.Linear)]
     assert len(layers) > 10
-    assert all(map(is_plain, layers))
+    assert all(is_plain(layer) == (layer.out_features > 8) for layer in layers)
 
 
 @pytest.mark.parametrize("change", ["forward_hook", "forward_pre_hook", "full_backward_hook", "forward", "subclass"])

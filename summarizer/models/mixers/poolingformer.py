@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from summarizer.models.fused_linear import project
+from summarizer.models.fused_linear import NarrowLinear, project
 from summarizer.models.layers import at_least_float32
 from summarizer.models.mixers.band import attend_to_band
 from summarizer.models.mixers.checks import check_choice, check_window
@@ -53,7 +53,7 @@ class Poolingformer(nn.Module):
         self.query_key_value = nn.Linear(d_model, 3 * d_model)
         self.pooled_query = nn.Linear(d_model, d_model)
         self.pooled_key_value = nn.Linear(d_model, 2 * d_model)
-        self.pooling_weights = nn.Linear(d_model, kernel_size) if pooling == "dynamic" else None
+        self.pooling_weights = NarrowLinear(d_model, kernel_size) if pooling == "dynamic" else None
         self.output = nn.Linear(d_model, d_model)
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
