@@ -9,7 +9,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import yaml
 
+from summarizer import __version__
 from tests.fork_server import Forked
 
 ROOT = Path(__file__).parent.parent
@@ -117,6 +119,23 @@ def test_the_python_of_the_readme_runs(number, monkeypatch, capsys):
     assert capsys.readouterr().out.strip()
 
 
+def test_the_python_of_its_page_runs_one_block_after_the_other(workplace, monkeypatch, capsys):
+    from accelerate.state import AcceleratorState
+
+    monkeypatch.chdir(workplace)
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    AcceleratorState._reset_state(reset_partial_state=True)
+    names: dict[str, object] = {}
+    for block in blocks(ROOT / "docs/python.md", "python"):
+        exec(block, names)
+    AcceleratorState._reset_state(reset_partial_state=True)
+    said = capsys.readouterr().out
+    assert "2 of 3: " in said
+    assert "3 of 3: " not in said
+    assert "runs/from_python/best" in said
+    assert "did you mean steps?" in said
+
+
 def test_the_readme_installs_the_tested_version_of_torch():
     (version,) = re.findall(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
     assert f"pip install torch=={version} --index-url" in (ROOT / "README.md").read_text(encoding="utf-8")
@@ -154,3 +173,8 @@ def test_the_sample_pairs_are_the_sample_documents_with_their_references():
     assert [(pair["id"], pair["summary"]) for pair in pairs] == [(item["id"], item["summary"]) for item in references]
     for pair in pairs:
         assert pair["document"] == read_document(ROOT / "samples/documents" / pair["id"]).text
+
+
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["version"], citation["cff-version"]) == (__version__, "1.2.0")

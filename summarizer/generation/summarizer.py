@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import AutoModelForSeq2SeqLM, GenerationMixin
 
@@ -16,6 +16,11 @@ from summarizer.generation.read_ahead import read_ahead
 from summarizer.generation.writer import SummaryWriter
 from summarizer.models import FastformerSummarizerForSentenceSelection
 from summarizer.models.loading import ModelFiles, choose_device, choose_dtype
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # typing has it from Python 3.11 on
+
+    from summarizer.generation.keyword_options import SummaryOptions
 
 WINDOW_BATCHES = 8  # that are sorted by length together
 WINDOW_DOCUMENTS = 1024
@@ -59,12 +64,14 @@ class Summarizer:
             raise InputError(f"model '{name}': its weights lack {len(bad)} needed parameters, such as {bad[0]}")
         return cls(model.eval(), tokenizer)
 
-    def summarize(self, texts: Iterable[str], settings: SummarySettings | None = None, **options: Any) -> list[Summary]:
+    def summarize(
+        self, texts: Iterable[str], settings: SummarySettings | None = None, **options: "Unpack[SummaryOptions]"
+    ) -> list[Summary]:
         """Summarize texts, in order; `options` are fields of SummarySettings, such as num_beams=1."""
         return list(self.stream(texts, settings, **options))
 
     def stream(
-        self, texts: Iterable[str], settings: SummarySettings | None = None, **options: Any
+        self, texts: Iterable[str], settings: SummarySettings | None = None, **options: "Unpack[SummaryOptions]"
     ) -> Iterator[Summary]:
         """Like `summarize`, one summary after the other while `texts` are read a bounded number ahead."""
         waiting: dict[int, Summary] = {}
@@ -80,7 +87,7 @@ class Summarizer:
         texts: Iterable[str | Summary],
         settings: SummarySettings | None = None,
         ahead: bool = False,
-        **options: Any,
+        **options: "Unpack[SummaryOptions]",
     ) -> Generator[list[tuple[int, Summary]], None, None]:
         """Like `stream`, but as the batches are finished: lists of (position in `texts`, summary).
 

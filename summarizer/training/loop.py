@@ -1,5 +1,6 @@
 """The training loop: steps on any number of processes, validation, checkpoints, and the models that are kept."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from summarizer.memory import keep_freed_memory
 from summarizer.training.checkpoint import TrainingError, last_good_checkpoint
 from summarizer.training.classification import Classification
 from summarizer.training.distributed import naming_absent_processes
+from summarizer.training.extensions import Callback, Extensions, Metric
 from summarizer.training.launch import checkpoints_to_resume, locked, make_accelerator
 from summarizer.training.rehearsals import REHEARSALS, check_trial_files
 from summarizer.training.run import Run
@@ -29,13 +31,23 @@ TASKS: dict[str, Any] = {
 }
 
 
-def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = None, overwrite: bool = False) -> Path:
+def train(
+    config: RunConfig,
+    rehearsal: Literal["dry-run", "find-lr"] | None = None,
+    overwrite: bool = False,
+    *,
+    callbacks: Sequence[Callback] = (),
+    metrics: Mapping[str, Metric] | None = None,
+) -> Path:
     """Train as `config` says and return the run folder. Raises InputError for what cannot be done.
 
     A rehearsal writes no run folder: `dry-run` prints what would be done and how long it would take, `find-lr` tries
-    learning rates. Raises UsageError for a folder or files that are not of a run, unless `overwrite` is true.
+    learning rates. `callbacks` are called with each TrainingEvent; `metrics` are further metrics of the validation
+    summaries, by name. Raises UsageError for a folder or files that are not of a run, unless `overwrite` is true.
     """
     folder = Path(config.output_dir, config.name)
+    extensions = Extensions(callbacks, metrics or {})
+    extensions.check(config)
     check_new_model(config)
     keep_freed_memory()
     disable_progress_bar()  # transformers' progress bar for every file that it writes
@@ -45,15 +57,18 @@ def train(config: RunConfig, rehearsal: Literal["dry-run", "find-lr"] | None = N
     with nullcontext() if rehearsal else locked(folder, accelerator, overwrite), naming_absent_processes(accelerator):
         with accelerator.main_process_first():
             checkpoints = [] if rehearsal else checkpoints_to_resume(folder, config.resume)
-        run = Run(config, folder, accelerator, TASKS[config.task](config))
+        task = TASKS[config.task](config)
+        if isinstance(task, Summarization):
+            task.extra_metrics = extensions.metrics
+        run = Run(config, folder, accelerator, task)
         if rehearsal:
             REHEARSALS[rehearsal](run)
-        elif (log := begin(run, checkpoints)) is not None:
+        elif (log := begin(run, checkpoints, callbacks)) is not None:
             take_steps(run, log)
     return folder
 
 
-def begin(run: Run, checkpoints: list[Path]) -> RunLog | None:
+def begin(run: Run, checkpoints: list[Path], callbacks: Sequence[Callback] = ()) -> RunLog | None:
     """Resume from the newest good checkpoint, write the configuration, and print what will be done.
 
     Returns the log of the run, or None if nothing is left to do: then no file is changed.
@@ -72,6 +87,7 @@ def begin(run: Run, checkpoints: list[Path]) -> RunLog | None:
     if settings.trackers:
         accelerator.init_trackers("tensorboard" if settings.trackers == ["tensorboard"] else "summarizer")
     log = RunLog(run.folder / "metrics.jsonl", accelerator, run.state.step, settings.steps)
+    log.callbacks, log.stop = callbacks, run.stop.request
     run.say = log.say
     for line in [*run.description(), *notes]:
         log.say(line)

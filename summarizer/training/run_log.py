@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from accelerate import Accelerator
 from summarizer.files import naming_written, write_whole
 from summarizer.memory import peak_memory_mb
 from summarizer.progress import WorkProgress
+from summarizer.training.extensions import Callback, TrainingEvent
 
 
 class RunLog(WorkProgress):
@@ -20,6 +21,8 @@ class RunLog(WorkProgress):
 
     def __init__(self, path: Path, accelerator: Accelerator, first_step: int, last_step: int) -> None:
         self.path, self.accelerator, self.last_step = path, accelerator, last_step
+        self.callbacks: Sequence[Callback] = ()
+        self.stop: Callable[[], None] = lambda: None  # what a callback asks for when it returns true
         self.active = accelerator.is_main_process
         super().__init__("training", "steps", last_step, not self.active, done=first_step, lines=False)
         if self.active:
@@ -27,12 +30,15 @@ class RunLog(WorkProgress):
 
     def record(self, step: int, metrics: dict[str, float], shown: str) -> None:
         """Append a line to metrics.jsonl, tell the trackers, and show `shown`."""
-        self.accelerator.log(metrics, step=step)
+        self.accelerator.log(_grouped(metrics), step=step)
         if not self.active:
             return
         with naming_written(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, **metrics}) + "\n")
         self.report(shown, f"step {step}/{self.last_step}  ")
+        for callback in self.callbacks:
+            if callback(TrainingEvent(step, dict(metrics), self.path.parent)):
+                self.stop()
 
     def _drop_lines_after(self, step: int) -> None:
         """After a resume, delete the lines of steps after the checkpoint: those steps are repeated."""
@@ -45,6 +51,14 @@ class RunLog(WorkProgress):
                     continue
         with write_whole(self.path) as file:
             file.writelines(json.dumps(line) + "\n" for line in lines if line["step"] <= step)
+
+
+def _grouped(metrics: dict[str, float]) -> dict[str, float]:
+    """The metrics under the names of their groups, in which TensorBoard shows them: train/loss, validation/loss …"""
+    if "validation_loss" in metrics:
+        return {f"validation/{name.removeprefix('validation_')}": value for name, value in metrics.items()}
+    groups = {name: "train" if name in ("loss", "learning_rate", "grad_norm") else "speed" for name in metrics}
+    return {f"{groups[name]}/{name}": value for name, value in metrics.items()}
 
 
 class StepWindow:

@@ -20,6 +20,10 @@ class StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # pyright: ignore  (what signal.signal gave)
 
+    def request(self) -> None:
+        """Ask for the end of the run as a signal does."""
+        self.received = self.received or signal.SIGINT
+
     def receive(self, number: int, _: FrameType | None) -> None:
         """The signal handler."""
         if self.received:

@@ -1,5 +1,6 @@
 """Summarization as a task: document and summary pairs, a sequence-to-sequence model, ROUGE of generated summaries."""
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -22,6 +23,7 @@ from summarizer.generation.summarizer import Summarizer
 from summarizer.models.loading import ModelFiles
 from summarizer.models.published import prepare_inputs
 from summarizer.padding import IGNORED
+from summarizer.training.extensions import Metric
 from summarizer.training.sentence_selection import mean_average_precision, start_token_weights
 from summarizer.training.starting_model import check_lengths, load_tokenizer, make_model
 
@@ -35,6 +37,7 @@ class Summarization:
         self.config = config
         self.tokenizer = load_tokenizer(config)
         self.notes: list[str] = []
+        self.extra_metrics: Mapping[str, Metric] = {}
         self._longest = 0
         self._scored: list[Pair] = []  # the validation pairs that are summarized for ROUGE
         self._selects = _selects_sentences(config)
@@ -107,7 +110,9 @@ class Summarization:
             for (position, pair), summary in zip(mine, summaries, strict=True)
         ]
         everyone = sorted(gather_object(written))
-        scores = score_texts([text for _, text, _ in everyone], [pair.target for pair in self._scored])
+        texts, references = [text for _, text, _ in everyone], [pair.target for pair in self._scored]
+        scores = score_texts(texts, references)
+        metrics |= {name: float(metric(texts, references)) for name, metric in self.extra_metrics.items()}
         failures = [failure for *_, failure in everyone if failure]
         notes = []
         if failures:
