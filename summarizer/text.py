@@ -5,9 +5,8 @@ import re
 from collections import Counter
 from typing import IO, Literal, get_args
 
-from sentencex import segment  # pyright: ignore[reportAttributeAccessIssue]  # compiled, without types
-
 from summarizer.errors import InputError
+from summarizer.languages import DEFAULT_LANGUAGE, sentences_of
 
 _LINE_BREAKS = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _SPACES = re.compile(r"[\t \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
@@ -197,11 +196,10 @@ def _is_utf8(line: bytes) -> bool:
 Split = Literal["auto", "newline", "sentencex"]
 _FINAL_PUNCTUATION = tuple(".!?…:;。！？：；।॥؟۔")
 _CLOSING = "\"'”’»)]}」』）"
-LANGUAGE = "en"  # sentencex's rules; they also know the full stops of Chinese, Japanese, Russian and Hindi
 
 
-def split_sentences(text: str, split: Split = "auto") -> list[str]:
-    """Split a text into sentences, for ROUGE-Lsum and for the extractive baselines.
+def split_sentences(text: str, split: Split = "auto", language: str = DEFAULT_LANGUAGE) -> list[str]:
+    """Split a text into sentences by the rules of a language, such as "de".
 
     `newline`: each line is a sentence. `sentencex`: line breaks count as spaces and sentencex finds the sentences,
     so that newlines never matter. `auto`: each line is split further by sentencex. Sentences are stripped, and empty
@@ -210,9 +208,9 @@ def split_sentences(text: str, split: Split = "auto") -> list[str]:
     if split == "newline":
         pieces = text.split("\n")
     elif split == "sentencex":
-        pieces = segment(LANGUAGE, " ".join(text.split()))
+        pieces = sentences_of(" ".join(text.split()), language)
     elif split == "auto":
-        pieces = [piece for line in text.split("\n") for piece in segment(LANGUAGE, line)]
+        pieces = [piece for line in text.split("\n") for piece in sentences_of(line, language)]
     else:
         raise ValueError(f"unknown sentence split '{split}'; choose from {', '.join(get_args(Split))}")
     return [stripped for piece in pieces if (stripped := piece.strip())]

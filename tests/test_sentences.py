@@ -1,3 +1,7 @@
+import pytest
+from sentencex import segment
+
+from summarizer.languages import detect_language
 from summarizer.text import split_sentences
 from tests.evaluation.conftest import pubmed  # noqa: F401  (a fixture)
 
@@ -35,3 +39,28 @@ def test_lower_cased_references_are_found_again_without_their_newlines(pubmed): 
     found = sum(len(split_sentences(row["summary"].replace("\n", " "))) for row in pubmed)
     written = sum(len(row["summary"].split("\n")) for row in pubmed)
     assert abs(found - written) < 0.02 * written
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("de", ["Dort ging es um ca. 600 Mio. Euro.", "Am 31. August holte Dr. Meyer die Unterlagen gem. Abs. 4 ab."]),
+        ("de", ["Der Ausweis Kl. B wird z. B. im 19. Jahrhundert verlangt.", "Das war damals so.", "Danach nicht."]),
+        ("cs", ["Např. pan Ing. Novák přišel 3. května na nábřeží.", "Potom šel domů."]),
+        ("hu", ["A 19. században dr. Kovács János pl. Budapesten élt.", "A díjról ősszel lesz szó."]),
+        ("ru", ["Это было в т. ч. на ул. Ленина.", "И. Иванов пришёл весной.", "Потом ушёл."]),
+        ("fr", ["Mme. Curie habite à Paris, cf. la p. 12.", "Elle est née à Varsovie."]),
+    ],
+)
+def test_the_abbreviations_of_a_language_end_no_sentence(language, sentences):
+    text = " ".join(sentences)
+    assert split_sentences(text, language=language) == sentences
+    assert split_sentences(text, "sentencex", language) == sentences
+    assert detect_language(text) == language
+
+
+def test_english_is_split_as_ever_whatever_follows(pubmed):  # noqa: F811 (the fixture)
+    text = "The Fig. 3 of Dr. Meyer shows ca. 600 Mio. Euro. see Abs. 4 and so on."
+    assert split_sentences(text) == [piece.strip() for piece in segment("en", text)]
+    assert {detect_language(row["document"]) for row in pubmed} == {"en"}
+    assert {detect_language(text) for text in ("", "123", "?!")} == {"en"}

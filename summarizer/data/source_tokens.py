@@ -6,6 +6,7 @@ from typing import Any
 
 from summarizer.data.scripts import ScriptCheck
 from summarizer.errors import InputError
+from summarizer.languages import detect_language
 from summarizer.text import clean_text, split_sentences
 
 
@@ -29,13 +30,20 @@ class SourceEncoder:
     """Encodes documents for one model: `prompt`, text and special tokens, at most `max_tokens` of them together.
 
     The end of a longer text is dropped; the tokens that the tokenizer adds at the ends are always kept. With
-    `sentence_per_line` each sentence is a line, as it was when a model of ours was trained.
+    `sentence_per_line` each sentence is a line, as it was when a model of ours was trained. The sentences are those of
+    `language`; by default, of the language that is detected in each document.
     """
 
     def __init__(
-        self, tokenizer: Any, max_tokens: int | None = None, prompt: str = "", sentence_per_line: bool = False
+        self,
+        tokenizer: Any,
+        max_tokens: int | None = None,
+        prompt: str = "",
+        sentence_per_line: bool = False,
+        language: str | None = None,
     ) -> None:
         self._sentence_per_line = sentence_per_line
+        self._language = language
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
         self._scripts = ScriptCheck(tokenizer)
@@ -51,15 +59,18 @@ class SourceEncoder:
     def encode(self, document: str) -> Source:
         """Encode a text, cleaned. Raises InputError for a text in a script that the vocabulary lacks."""
         text = clean_text(document)
-        sentences = split_sentences(text) if self._sentence_per_line else []
+        sentences = self._sentences(text) if self._sentence_per_line else []
         ids = encode_text(self._tokenizer, "\n".join(sentences) if self._sentence_per_line else text)
         return replace(self._frame(ids), text=text, notes=self._scripts.notes(text), sentences=tuple(sentences))
 
     def encode_many(self, texts: Sequence[str]) -> list[Source]:
         """Encode clean texts together, faster than one by one."""
         if self._sentence_per_line:
-            texts = ["\n".join(split_sentences(text)) for text in texts]
+            texts = ["\n".join(self._sentences(text)) for text in texts]
         return [self._frame(ids) for ids in encode_texts(self._tokenizer, texts)]
+
+    def _sentences(self, text: str) -> list[str]:
+        return split_sentences(text, language=self._language or detect_language(text))
 
     def _frame(self, text_ids: list[int]) -> Source:
         kept = text_ids if self._max_tokens is None else text_ids[: self._max_tokens - self._num_added]

@@ -6,6 +6,7 @@ from typing import Literal
 from summarizer.errors import InputError
 from summarizer.evidence import Evidence
 from summarizer.generation_options import GenerationOptions
+from summarizer.languages import LANGUAGES
 from summarizer.settings import setting
 
 LENGTHS = {"short": (16, 64), "medium": (48, 160), "long": (128, 384)}  # minimum and maximum tokens of a summary
@@ -31,6 +32,9 @@ class SummarySettings(GenerationOptions):
         "default model.",
         option="--numbers-from-document/--any-numbers",
     )
+    language: str | None = setting(
+        None, "Language of the documents, such as de, by which sentences are split. By default, it is detected."
+    )
     num_candidates: int = setting(
         1, "Number of summaries per document. Needs at least as many beams, or --do-sample.", at_least=1
     )
@@ -47,6 +51,8 @@ class SummarySettings(GenerationOptions):
     def __post_init__(self) -> None:
         if self.length is not None and self.length not in LENGTHS:
             raise InputError(f"unknown length '{self.length}'; choose from {', '.join(LENGTHS)}")
+        if self.language is not None and self.language not in LANGUAGES:
+            raise InputError(f"unknown language '{self.language}'; choose from {', '.join(LANGUAGES)}")
         super().__post_init__()
 
     @property

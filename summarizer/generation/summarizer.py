@@ -110,7 +110,9 @@ class Summarizer:
         tasks = getattr(config, "task_specific_params", None) or {}  # a multi-task model, such as T5, wants a prompt
         prompt = (tasks.get("summarization") or {}).get("prefix", "").strip()
         limit = source_limit(self.model, tokenizer, settings)
-        encoder = SourceEncoder(tokenizer, limit, prompt, getattr(config, "sentence_per_line", False))
+        encoder = SourceEncoder(
+            tokenizer, limit, prompt, getattr(config, "sentence_per_line", False), settings.language
+        )
         encoded = _encoded(encoder, texts)
         window_tokens = WINDOW_BATCHES * settings.tokens_per_batch
         if ahead:
