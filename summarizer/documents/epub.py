@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 from summarizer.documents.archive import open_archive
 from summarizer.documents.document import Document, ReadingOptions, Section
 from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
-from summarizer.documents.note_marks import mark_superscripts
+from summarizer.documents.note_marks import resolve_marks
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 
@@ -121,7 +121,7 @@ def _body(content: bytes) -> Any:
             return None
     body = child_of(root, "body")
     if body is not None:
-        mark_superscripts(body)
+        resolve_marks(body)
     return body
 
 

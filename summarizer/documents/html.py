@@ -1,9 +1,12 @@
 """Web pages: the article, without menus, footers and the like."""
 
+import copy
 import logging
 import re
 
 from summarizer.documents.document import Document, ReadingOptions
+from summarizer.documents.note_marks import resolve_marks
+from summarizer.documents.web_article import complete_article
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text, decode_with_notes
@@ -28,8 +31,11 @@ def read_html(content: bytes, options: ReadingOptions) -> Document:
         tree = trafilatura.load_html(page)
     if tree is not None and tree.xpath("boolean(//*[count(ancestor::*) >= 250])"):  # the parser drops what is deeper
         raise InputError("HTML tags nested more than 250 deep cannot be read")
-    title = clean_text(tree.findtext(".//title") or "") or None if tree is not None else None
-    text = trafilatura.extract(page, include_comments=False, include_tables=False)
-    if not text:  # too short or too plain to find the article in it
-        text = trafilatura.html2txt(page)
-    return Document(clean_text(text or ""), title, notes=notes)
+    if tree is None:
+        return Document("", notes=notes)
+    title = clean_text(tree.findtext(".//title") or "") or None
+    body = tree.find(".//body")
+    body = tree if body is None else body
+    resolve_marks(body)
+    article = trafilatura.extract(copy.deepcopy(tree), include_comments=False, include_tables=False)
+    return Document(clean_text(complete_article(body, article or "")), title, notes=notes)

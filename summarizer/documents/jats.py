@@ -4,7 +4,7 @@ from typing import Any
 
 from summarizer.documents.document import Document, ReadingOptions, Section
 from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
-from summarizer.documents.note_marks import mark_superscripts
+from summarizer.documents.note_marks import resolve_marks
 from summarizer.errors import InputError
 
 # Elements among the paragraphs that are not running text.
@@ -36,7 +36,7 @@ def read_jats(content: bytes, options: ReadingOptions) -> Document:
     article = articles[0]
     if not any(name_of(child) in _PARTS for child in article):
         raise InputError("not JATS XML: its <article> has no <front> and no <body>")
-    mark_superscripts(article)
+    resolve_marks(article)
     meta = child_of(child_of(article, "front"), "article-meta")
     title = _text(child_of(child_of(meta, "title-group"), "article-title")).replace("\n", " ")
     abstracts = [child for child in (() if meta is None else meta) if name_of(child) == "abstract"]

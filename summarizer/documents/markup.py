@@ -4,7 +4,6 @@ import html
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from summarizer.documents.superscripts import resolve_superscripts
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text
@@ -37,7 +36,7 @@ def running_text(element: Any, lines: Collection[str], left_out: Collection[str]
 
     Each element named in `lines` begins and ends a line. Elements named in `left_out` are dropped.
     """
-    return "" if element is None else clean_text(resolve_superscripts("".join(_pieces(element, lines, left_out))))
+    return "" if element is None else clean_text("".join(_pieces(element, lines, left_out)))
 
 
 def _pieces(element: Any, lines: Collection[str], left_out: Collection[str]) -> Iterator[str]:

@@ -3,31 +3,29 @@
 from typing import Any
 
 from summarizer.documents.markup import name_of
-from summarizer.documents.superscripts import END, START, is_citation
+from summarizer.documents.superscripts import is_citation, superscript
 
 _LINKS = ("a", "xref")
 _INLINE = frozenset(
-    {"a", "abbr", "b", "bold", "cite", "code", "em", "i", "italic", "small", "span", "strong", "sub", "u"}
+    {"a", "abbr", "b", "bold", "cite", "code", "em", "i", "italic", "span", "strong", "sub", "sup", "u"}
 )
-_SIGNS = frozenset("¶#§↩↑^⏎🔗")  # links to the place itself or back to the text
+_SIGNS = frozenset("¶#§↩↑^⏎🔗\ufe0e")  # links to the place itself or back to the text
+_CONTEXT = 24  # characters before a superscript that tell what it is
 
 
-def mark_superscripts(root: Any) -> None:
-    """Put START and END around the superscripts below `root`, and remove the marks of notes and permanent links.
-
-    The text of an element needs `resolve_superscripts` afterwards.
-    """
+def resolve_marks(root: Any) -> None:
+    """Write the superscripts below `root` as plain text, and remove the marks of notes and permanent links."""
     for element in list(root.iter("{*}sup", "{*}span", "{*}a", "{*}xref")):
         name = name_of(element)
         if name in _LINKS:
             if _is_mark(element):
-                _remove(element)
+                _replace(element, "")
         elif name == "sup" or _is_raised(element):
             text = "".join(element.itertext())
             if is_citation(text) and _is_linked(element, text):
-                _remove(element)
+                _replace(element, "")
             else:
-                _enclose(element)
+                _replace(element, superscript(_before(element), text.strip(), (element.tail or "")[:3]))
 
 
 def _is_raised(element: Any) -> bool:
@@ -49,42 +47,36 @@ def _is_mark(link: Any) -> bool:
         return False
     if text and set(text) <= _SIGNS | {"\ufe0e"}:
         return True
-    before = _before(link)
-    return is_citation(text) and not before.isspace() and (before.isalnum() or before in tuple(".,;:!?”’\"'»)%"))
+    before = _before(link)[-1:]
+    return is_citation(text) and (before.isalnum() or before in tuple(".,;:!?”’\"'»)%"))
 
 
 def _before(element: Any) -> str:
-    """The character before an element in its line; a space if there is none."""
-    for _ in range(20):
+    """The last characters before an element in its line."""
+    text = ""
+    for _ in range(_CONTEXT):
         previous, parent = element.getprevious(), element.getparent()
-        text = previous.tail if previous is not None else parent.text if parent is not None else None
-        if text:
-            return text[-1]
-        if previous is not None and name_of(previous) in _INLINE:
-            text = "".join(previous.itertext())
-            if text:
-                return text[-1]
-        element = previous if previous is not None else parent
-        if element is None or (previous is None and name_of(parent) not in _INLINE):
+        text = ((previous.tail if previous is not None else parent.text if parent is not None else "") or "") + text
+        if previous is not None and name_of(previous) in ("", *_INLINE):
+            text = ("".join(previous.itertext())[-_CONTEXT:] if name_of(previous) else "") + text
+            element = previous
+        elif previous is None and parent is not None and name_of(parent) in _INLINE:
+            element = parent
+        else:
             break
-    return " "
+        if len(text) >= _CONTEXT:
+            break
+    return text[-_CONTEXT:]
 
 
-def _remove(element: Any) -> None:
-    """Remove an element and keep the text behind it."""
+def _replace(element: Any, text: str) -> None:
+    """Put a text in the place of an element; the text behind it stays."""
     parent, previous = element.getparent(), element.getprevious()
     if parent is None:
         return
-    if element.tail and previous is not None:
-        previous.tail = (previous.tail or "") + element.tail
-    elif element.tail:
-        parent.text = (parent.text or "") + element.tail
-    parent.remove(element)
-
-
-def _enclose(element: Any) -> None:
-    element.text = START + (element.text or "")
-    if len(element):
-        element[-1].tail = (element[-1].tail or "") + END
+    text += element.tail or ""
+    if previous is not None:
+        previous.tail = (previous.tail or "") + text
     else:
-        element.text += END
+        parent.text = (parent.text or "") + text
+    parent.remove(element)

@@ -30,7 +30,7 @@ def resolve_superscripts(text: str) -> str:
     for match in _MARKED.finditer(text):
         between = text[end : match.start()]
         before = (before + between)[-24:]
-        resolved = _resolved(before, match.group(1).strip(), text[match.end() : match.end() + 3])
+        resolved = superscript(before, match.group(1).strip(), text[match.end() : match.end() + 3])
         before += resolved
         pieces += (between, resolved)
         end = match.end()
@@ -42,8 +42,8 @@ def is_citation(text: str) -> bool:
     return bool(_CITATION.fullmatch(text.strip()))
 
 
-def _resolved(before: str, text: str, after: str) -> str:
-    """A superscript as plain text, by what stands `before` and `after` it."""
+def superscript(before: str, text: str, after: str) -> str:
+    """A superscript as plain text, by what stands `before` and `after` it: empty if it is the mark of a note."""
     if not before or before[-1].isspace():  # an isotope, as in 14C, or the number of a note
         return "" if is_citation(text) and not _ELEMENT.match(after) else text
     if before[-1].isdigit() and _ORDINAL.fullmatch(text):

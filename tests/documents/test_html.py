@@ -28,3 +28,49 @@ def test_html_nested_deeper_than_the_parser_goes_is_an_error_and_not_empty(read)
     assert "Hello there" in read("a.html", "<div>" * 200 + "<p>Hello there</p>").text
     with pytest.raises(InputError, match="nested"):
         read("b.html", "<div>" * 300 + "<p>Hello there</p>")
+
+
+def page(body):
+    return f"<html><head><title>Rules</title></head><body>{body}</body></html>"
+
+
+QUESTION = (
+    "<div><div class='titlepage'><h2>{}. May guests use the quay?</h2></div><p>No, the steps are not safe.</p></div>"
+)
+ITEM = "<li><b>Rule {}.</b> Members repair the quay together on two Saturdays.</li>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<ul>" + "".join(ITEM.format(number) for number in range(9)) + "</ul>",
+         "\n".join(f"Rule {number}. Members repair the quay together on two Saturdays." for number in range(9))),
+        ("".join(QUESTION.format(number) for number in range(5)),
+         "\n".join(f"{number}. May guests use the quay?\nNo, the steps are not safe." for number in range(5))),
+        ("<dl><dt>Boat</dt><dd>A vessel.</dd></dl><pre>one\n  two</pre><table><tr><td>a</td><td>b</td></tr></table>",
+         "Boat\nA vessel.\none\ntwo\na b"),
+        ("<p>Hello <b>there</b>, all<br>of <i>you</i>.</p><p hidden>x</p><div style='display: none'>y</div>",
+         "Hello there, all\nof you."),
+        ("<h1>Quay <a href='#quay'>¶</a></h1><p>10<sup>6</sup> fish in 2010<sup>3</sup> and 1999<a href='#n'>[4]</a>, "
+         "with CO<sub>2</sub><sup>5</sup> in m<sup>3</sup>.</p>", "Quay\n10^6 fish in 2010 and 1999, with CO2 in m^3."),
+    ],
+    ids=["list", "questions", "other blocks", "inline", "superscripts"],
+)  # fmt: skip
+def test_all_text_of_a_page_that_is_a_document_is_read(read, body, text):
+    assert read("a.html", page(body)).text == text
+
+
+def test_lists_are_read_and_menus_are_not_where_a_page_has_both(read):
+    menu = "<ul>" + "<li><a href='/x'>Products and offers</a></li>" * 9 + "</ul>"
+    related = "<div>" + "<div>Sign up for our letter, and read more of what others read today.</div>" * 4 + "</div>"
+    questions = "".join(QUESTION.format(number) for number in range(9))
+    document = read(
+        "a.html", page(f"{menu}<div id='main'><h1>Quay</h1>{PARAGRAPH * 2}{questions}</div>{menu}{related}")
+    )
+    assert document.text.count("May guests use the quay?") == 9
+    assert "Products" not in document.text
+    assert "Sign up" not in document.text
+
+
+def test_a_page_of_links_alone_is_not_empty(read):
+    assert "Chapter 8" in read("a.html", page("".join(f"<p><a href='{n}'>Chapter {n}</a></p>" for n in range(9)))).text
