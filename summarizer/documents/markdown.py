@@ -17,7 +17,7 @@ _TITLE = re.compile(r"^title[ \t]*[:=][ \t]*(.+)$", re.M)
 _NOTE = re.compile(r"^ {0,3}\[\^[^\]\n]+\]:", re.M)  # its text; without this, the parser takes it for a link
 _CONTAINER = re.compile(r"^ {0,3}:{3,}.*$", re.M)  # the marks of admonitions in Pandoc's and other dialects
 _LEFT_OUT = re.compile(
-    r"\[\^[^\]\s]+\]"  # the mark of a note
+    r"\[\^[^\[\]\s]{1,80}\]"  # the mark of a note
     r"|(?:https?|ftp)://[^\s<>()]*[^\s<>().,;:!?'\"*]|\bwww\.[^\s<>()]*[^\s<>().,;:!?'\"*]"
     r"|\s*\{[#.:][^{}\n]*\}|\{%[^%\n]*%\}"  # attributes; tags of templates
     r"|^\[[ xX]\]\s|^\[!\w+\]|^\[\[?_?toc_?\]\]?$|^(?:!!!|\?\?\?)\+?\s\w+",  # a box to tick, admonitions, contents

@@ -93,9 +93,12 @@ class WordText:
 
     def _apart(self, container: Any) -> Lines:
         """The lines of a text box or note, which stand apart from the paragraph that they are tied to."""
-        outside, self._joined, self._fields = (self._joined, self._fields), "", []
+        outside = self._joined, self._fields, self._notes
+        self._joined, self._fields = "", []
+        if name_of(container) != "txbxContent":
+            self._notes = {}  # a note has no notes, least of all itself
         lines = self._blocks(container)
-        self._joined, self._fields = outside
+        self._joined, self._fields, self._notes = outside
         return lines
 
     def _level(self, properties: Any) -> int:

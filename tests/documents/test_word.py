@@ -35,6 +35,7 @@ def control(content):
     return f"<w:sdt><w:sdtPr><w:alias w:val='Name'/></w:sdtPr><w:sdtContent>{content}</w:sdtContent></w:sdt>"
 
 
+REFERENCE = '<w:r><w:footnoteReference w:id="2"/></w:r>'
 RAISED = '<w:vertAlign w:val="superscript"/>'
 INSTRUCTION = "<w:r><w:instrText>IF</w:instrText></w:r>"
 BOX = f"<w:txbxContent>{paragraph(run('boxed'))}</w:txbxContent>"
@@ -96,8 +97,8 @@ def strict(body):
 
 
 def test_a_note_stands_once_after_its_paragraph(read):
-    body = paragraph(run("One"), '<w:r><w:footnoteReference w:id="2"/></w:r>', run(".")) + paragraph(run("Two."))
-    notes = f'<w:footnote w:id="1" w:type="separator"/><w:footnote w:id="2">{paragraph(run("Note."))}</w:footnote>'
+    body = paragraph(run("One"), REFERENCE, run(".")) + paragraph(run("Two."))
+    notes = f'<w:footnote w:id="1" w:type="separator"/><w:footnote w:id="2">{paragraph(run("Note."), REFERENCE)}</w:footnote>'
     assert read("a.docx", docx(body=body, footnotes=notes)).text == "One.\nNote.\nTwo."
     assert read("b.docx", docx(body=body)).text == "One.\nTwo."
 
