@@ -98,7 +98,8 @@ def strict(body):
 
 def test_a_note_stands_once_after_its_paragraph(read):
     body = paragraph(run("One"), REFERENCE, run(".")) + paragraph(run("Two."))
-    notes = f'<w:footnote w:id="1" w:type="separator"/><w:footnote w:id="2">{paragraph(run("Note."), REFERENCE)}</w:footnote>'
+    note = f'<w:footnote w:id="2">{paragraph(run("Note."), REFERENCE)}</w:footnote>'
+    notes = f'<w:footnote w:id="1" w:type="separator"/>{note}'
     assert read("a.docx", docx(body=body, footnotes=notes)).text == "One.\nNote.\nTwo."
     assert read("b.docx", docx(body=body)).text == "One.\nTwo."
 
