@@ -102,7 +102,9 @@ def run(arguments: list[str], folder: Path, forked: Forked) -> subprocess.Comple
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if commands(page) and page.name != "tutorial.md"], ids=lambda page: page.name
+)
 def test_every_command_of_the_page_runs_one_after_the_other(page, workplace, forked):
     failed = []
     for command in commands(page):
@@ -173,6 +175,25 @@ def test_the_sample_pairs_are_the_sample_documents_with_their_references():
     assert [(pair["id"], pair["summary"]) for pair in pairs] == [(item["id"], item["summary"]) for item in references]
     for pair in pairs:
         assert pair["document"] == read_document(ROOT / "samples/documents" / pair["id"]).text
+
+
+@pytest.mark.slow
+def test_the_script_of_the_whole_day_runs_the_commands_of_the_tutorial_to_a_scored_model(tmp_path, forked):
+    script = (ROOT / "scripts/whole_day.sh").read_text(encoding="utf-8").replace('"$configs/', "configs/")
+    for command in commands(ROOT / "docs/tutorial.md"):
+        assert command in script.replace('.yaml"', ".yaml")
+    settings = ["training.steps=2", "training.validate_every=2", "training.rouge_examples=1"]
+    small = ["data.max_source_tokens=128", "generation.max_summary_tokens=4", "training.trackers=[]"]
+    done = run(["bash", str(ROOT / "scripts/whole_day.sh"), "day", *settings, *small], tmp_path, forked)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for said in ("1 × broken JSON (first: raw/papers.jsonl:9)", "1 rows equal an earlier row", "validation: 1 pairs"):
+        assert said in done.stderr
+    folder = tmp_path / "day"
+    scores = json.loads((folder / "runs/tutorial/test/scores.json").read_text(encoding="utf-8"))
+    assert {"lead", "random"} <= {name.partition("-")[0] for name in scores["baselines"]}
+    assert "- Test: " in (folder / "runs/tutorial/best/README.md").read_text(encoding="utf-8")
+    assert (folder / "comparison/comparison.html").is_file()
+    assert len((folder / "summaries.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 
 
 def test_the_citation_names_this_version():
