@@ -3,13 +3,13 @@
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from summarizer.batch.inputs import STDIN, Inputs, SourceFile
 from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
-from summarizer.documents.document import ReadingOptions
+from summarizer.documents.document import Document, ReadingOptions
 from summarizer.documents.plain import read_plain
 from summarizer.documents.read import read_document
 from summarizer.errors import InputError
@@ -29,6 +29,7 @@ class InputDocument:
     title: str | None = None
     reader: str | None = None
     notes: tuple[str, ...] = ()  # on how it was read
+    sections: Sequence[tuple[str | None, int]] = ()  # title and start of each section of the text
 
     @cached_property
     def key(self) -> str:
@@ -73,7 +74,7 @@ def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDoc
         else:
             document = read_document(file.path, options)
             kept = {"reader": document.reader, "title": document.title, "notes": document.notes}
-            yield InputDocument(file.id, path, document.text, **kept)
+            yield InputDocument(file.id, path, document.text, **kept, sections=list(_starts(document)))
             for number, section in enumerate(document.sections if options.by_section else (), start=1):
                 yield InputDocument(
                     f"{file.id}/{number}", path, section.text, title=section.title, reader=document.reader
@@ -81,6 +82,16 @@ def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDoc
     except Exception as error:  # no error of a library may end the batch
         kind = "" if isinstance(error, (InputError, OSError)) else f"{type(error).__name__}: "
         yield InputDocument(file.id, path, error=kind + " ".join(str(error).split()).removeprefix(f"{path}: "))
+
+
+def _starts(document: Document) -> Iterator[tuple[str | None, int]]:
+    """Title and start of each section that is a part of the text."""
+    end = 0
+    for section in document.sections:
+        start = document.text.find(section.text, end)
+        if start >= 0:
+            yield section.title, start
+            end = start + len(section.text)
 
 
 def _of_rows(file: SourceFile, rows: Iterable[Row], options: ReadingOptions) -> Iterator[InputDocument]:

@@ -26,6 +26,7 @@ class BatchOptions:
         "Show under each line of a summary the passages of the document that it comes from, with their character "
         "offsets. For the terminal and --format md; records always hold them.",
     )
+    keep_text: bool = setting(False, "Put the text that was read into the record of each document.")
     settings: SummarySettings = field(default_factory=SummarySettings)
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     max_documents: int | None = setting(None, "Summarize only the first N documents.", at_least=1)

@@ -40,11 +40,14 @@ class SummaryRecord:
     evidence: Evidence | None = None  # for each line of the summary the passages it comes from; None: not known
     reader: str | None = None  # of the document; None if it could not be read
     notes: list[str] = field(default_factory=list)  # on the document: what was guessed, dropped or missing
+    text: str | None = None  # that was read, if it was requested; the offsets of `evidence` count its characters
 
     def to_json(self) -> str:
-        """The record as one line, without `candidates` if there are none."""
-        names = [name for name in vars(self) if name != "candidates" or self.candidates is not None]
-        return json.dumps({name: getattr(self, name) for name in names}, ensure_ascii=False)
+        """The record as one line, without `candidates` and `text` if there are none."""
+        left_out = [name for name in ("candidates", "text") if getattr(self, name) is None]
+        return json.dumps(
+            {name: value for name, value in vars(self).items() if name not in left_out}, ensure_ascii=False
+        )
 
 
 def read_records(path: Path) -> Iterator[SummaryRecord]:

@@ -108,7 +108,7 @@ def summarize_files(
         try:
             documents = _announcing_long_ones(documents, summarizer.model, options.settings, progress.say)
             summarize = partial(summarizer.batches, settings=options.settings, ahead=True)
-            _summarize_all(documents, reader, summarize, sink, processes, done)
+            _summarize_all(documents, reader, summarize, sink, processes, done, options.keep_text)
             sink.flush()
             processes.wait()
             done(sink.finish())
@@ -133,6 +133,7 @@ def _summarize_all(
     sink: Sink,
     processes: Processes,
     done: Callable[..., None],
+    keep_text: bool,
 ) -> None:
     """Bring a record of each document into `sink`, then tell `done`; closes the reader of the documents at the end.
 
@@ -159,7 +160,7 @@ def _summarize_all(
                 if not processes.owns(position) or sink.has(document):
                     resumed.append(sink.earlier(position, document))
                 else:
-                    written.append(_record(document, summary))
+                    written.append(_record(document, summary, keep_text))
                     sink.write(position, document, written[-1])
             if written:
                 sink.flush()
@@ -213,7 +214,7 @@ def _size(num_bytes: float) -> str:
     return f"{num_bytes / 2**30:.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:.0f} MiB"
 
 
-def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
+def _record(document: InputDocument, summary: Summary, keep_text: bool) -> SummaryRecord:
     return SummaryRecord(
         id=document.id,
         path=document.path,
@@ -229,6 +230,7 @@ def _record(document: InputDocument, summary: Summary) -> SummaryRecord:
         evidence=summary.evidence,
         reader=document.reader,
         notes=[*document.notes, *summary.notes],
+        text=document.text if keep_text and document.error is None else None,
     )
 
 
@@ -240,6 +242,7 @@ def _made_with(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:
         "model_content": _model_content(options.model, summarizer),
         "dtype": summarizer.dtype,
         "settings": asdict(options.settings),
+        "keep_text": options.keep_text or None,
     }
 
 

@@ -12,6 +12,7 @@ import typer
 from summarizer.cli.benchmark import benchmark
 from summarizer.cli.evaluate import compare, evaluate
 from summarizer.cli.summarize import summarize
+from summarizer.cli.text import text
 from summarizer.cli.train import score_run, train, train_tokenizer
 from summarizer.errors import InputError, StoppedError, UsageError
 
@@ -82,6 +83,7 @@ def _global_options(
 app.command()(train)
 app.command("test")(score_run)
 app.command()(summarize)
+app.command()(text)
 app.command()(evaluate)
 app.command()(compare)
 app.command("tokenizer")(train_tokenizer)

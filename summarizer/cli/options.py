@@ -1,6 +1,6 @@
 """Options of a command from the settings of a data class, each named, typed and described there alone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import Field, fields, is_dataclass
 from inspect import Parameter, signature
 from typing import Annotated, Any
@@ -14,12 +14,16 @@ Overwrite = Annotated[
 ]
 
 
-def options_of(data_class: type) -> Callable[[Any], Any]:
-    """A decorator: the command's last parameter, `**values`, becomes an option for each setting of `data_class`."""
+def options_of(data_class: type, without: Collection[str] = ()) -> Callable[[Any], Any]:
+    """A decorator: the command's last parameter, `**values`, becomes an option for each setting of `data_class`.
+
+    The settings named in `without` get no option.
+    """
 
     def decorate(command: Any) -> Any:
         own = signature(command)
-        parameters = [*list(own.parameters.values())[:-1], *map(_parameter, _settings(data_class))]
+        settings = [each for each in _settings(data_class) if each.name not in without]
+        parameters = [*list(own.parameters.values())[:-1], *map(_parameter, settings)]
         command.__signature__ = own.replace(parameters=parameters)
         return command
 

@@ -428,3 +428,11 @@ def test_the_memory_of_long_documents_is_estimated_before_they_are_summarized(ti
     limited = replace(settings, max_source_tokens=500)
     list(batch._announcing_long_ones(documents, tiny_model, limited, said.append))
     assert len(said) == 1
+
+
+def test_a_record_holds_the_text_that_was_read_if_asked(papers, options, documents):
+    summarize_files(["papers"], "out.jsonl", replace(options, keep_text=True))
+    kept = records("out.jsonl")
+    assert [record.get("text") for record in kept] == [*documents[:4], None, "", documents[5]]
+    summarize_files(["papers"], "plain.jsonl", options)
+    assert all("text" not in record for record in records("plain.jsonl"))
