@@ -9,6 +9,7 @@ import numpy as np
 from rouge_score.tokenizers import Tokenizer
 
 from summarizer.evaluation.rouge import count_ngrams, make_score, overlap
+from summarizer.languages import DEFAULT_LANGUAGE
 from summarizer.optional import import_optional
 from summarizer.text import Split, ends_sentence, split_sentences
 
@@ -23,15 +24,15 @@ def is_heading(line: str) -> bool:
     return not ends_sentence(line) and len(line.split()) <= MAX_HEADING_WORDS and len(line) <= MAX_HEADING_CHARACTERS
 
 
-def document_sentences(document: str, split: Split = "auto") -> list[str]:
+def document_sentences(document: str, split: Split = "auto", language: str = DEFAULT_LANGUAGE) -> list[str]:
     """The sentences of a document without its headings; all of its lines where each looks like a heading.
 
     With `split="sentencex"` lines are ignored, so headings cannot be found.
     """
     if split == "sentencex":
-        return split_sentences(document, split)
+        return split_sentences(document, split, language)
     lines = [line for line in document.split("\n") if not is_heading(line)]
-    return split_sentences("\n".join(lines) if lines else document, split)
+    return split_sentences("\n".join(lines) if lines else document, split, language)
 
 
 def lead(sentences: Sequence[str], k: int) -> list[str]:

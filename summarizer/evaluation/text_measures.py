@@ -11,6 +11,7 @@ from summarizer.evaluation.copied_spans import CopyFinder
 from summarizer.evaluation.lcs import SentencesLcs
 from summarizer.evaluation.rouge import count_ngrams
 from summarizer.evaluation.rouge_tokens import make_tokenizer
+from summarizer.languages import detect_language
 from summarizer.text import ends_sentence, split_sentences
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -59,10 +60,15 @@ class IndexedDocument:
         return CopyFinder(self.tokens)
 
     @cached_property
+    def language(self) -> str:
+        """The language by whose rules sentences are split, as `summarize` splits them."""
+        return detect_language(self.text)
+
+    @cached_property
     def sentences(self) -> SentencesLcs:
         """The words of its sentences without headings."""
         tokenizer = make_tokenizer(*_TOKENIZER)
-        return SentencesLcs(map(tokenizer.tokenize, document_sentences(self.text)))
+        return SentencesLcs(map(tokenizer.tokenize, document_sentences(self.text, language=self.language)))
 
     @cached_property
     def headings(self) -> set[tuple[str, ...]]:
@@ -72,7 +78,10 @@ class IndexedDocument:
         if len(headings) == len(lines):
             return set()
         tokenizer = make_tokenizer(*_TOKENIZER)
-        return {tuple(tokenizer.tokenize(sentence)) for sentence in split_sentences("\n".join(headings))}
+        return {
+            tuple(tokenizer.tokenize(sentence))
+            for sentence in split_sentences("\n".join(headings), language=self.language)
+        }
 
     @cached_property
     def ngrams(self) -> list[set[tuple[str, ...]]]:
@@ -119,7 +128,7 @@ def measure_text(summary: str, reference: str, document: str | IndexedDocument |
         sum(copied) / len(tokens),
         sum(length**2 for length in copied) / len(tokens),
         max(copied, default=0),
-        *_support(sentences, indexed),
+        *_support(split_sentences(summary, language=indexed.language), indexed),
         _share_missing(numbers, indexed.numbers),
         _share_missing(names, indexed.words),
     )

@@ -117,7 +117,7 @@ def test_markdown_pages_are_written_into_a_folder_and_nowhere_else(papers, model
         assert "--format md is for files in a folder" in capsys.readouterr().err
 
 
-def test_a_model_that_only_selects_writes_extracts_with_their_places(papers, tmp_path, capsys):
+def test_a_model_that_only_selects_writes_extracts_with_their_places(papers, capsys):
     tokenizer = tiny_tokenizer()
     config = tiny_config(vocab_size=len(tokenizer), line_break_token_id=line_break_id(tokenizer))
     FastformerSummarizerForSentenceSelection(config).save_pretrained("selector")

@@ -103,6 +103,14 @@ def test_a_sentence_is_supported_if_it_is_a_subsequence_of_one_of_the_document(s
     assert (measures.supported_sentences, measures.sentence_coverage) == pytest.approx((supported, coverage))
 
 
+def test_support_splits_sentences_by_the_rules_of_the_language_of_the_document():
+    document = "Die Brücke über den Fluss wurde am 3. Mai, wie geplant, von dem Minister eröffnet. Es regnete sehr."
+    shorter = "Die Brücke wurde am 3. Mai von dem Minister eröffnet."
+    without_the_number = "Die Brücke wurde am Mai von dem Minister eröffnet."
+    assert measure_text(shorter, "x", document).supported_sentences == 1
+    assert measure_text(without_the_number, "x", document).supported_sentences == 1
+
+
 def test_support_is_absent_without_sentences_that_count_or_without_a_document():
     for measures in (measure_text("So it was.", "x", ARTICLE), measure_text("The trial enrolled 40 patients.", "x")):
         assert measures.supported_sentences is measures.sentence_coverage is None
