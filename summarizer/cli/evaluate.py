@@ -57,11 +57,15 @@ def evaluate(
         typer.Option(help="For ids in only one file: stop, leave them out, or score a missing prediction 0."),
     ] = "error",
     on_duplicates: Annotated[
-        Literal["error", "first", "last"], typer.Option(help="For ids that occur twice in a file: stop, or keep one.")
+        Literal["error", "first", "last", "references"],
+        typer.Option(help="For ids that occur twice: stop, keep one, or score against all rows of an id."),
     ] = "error",
     on_empty: Annotated[
         Literal["zero", "drop", "error"], typer.Option(help="For empty texts: score 0, leave out, or stop.")
     ] = "zero",
+    pair_by: Annotated[
+        Literal["id", "line"], typer.Option(help="Pair predictions and references by id, or the rows in order.")
+    ] = "id",
     store_texts: Annotated[
         bool, typer.Option("--store-texts", help="Keep all texts in scores.examples.jsonl, for `compare`.")
     ] = False,
@@ -77,6 +81,9 @@ def evaluate(
     document_column: Annotated[
         str | None, typer.Option(help="Column of the documents; by default, a usual name.")
     ] = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="Column of the ids, in one file or in both; by default, a usual name.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Write the files and print nothing.")] = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -90,8 +97,8 @@ def evaluate(
 
     options = EvaluationOptions(
         rouge=RougeSettings(tokenizer, stemmer, split, several_references),
-        columns=Columns(prediction_column, summary_column, document_column),
-        policy=Policy(on_mismatch, on_duplicates, on_empty),
+        columns=Columns(prediction_column, summary_column, document_column, id_column),
+        policy=Policy(on_mismatch, on_duplicates, on_empty, pair_by),
         baselines=baselines,
         lexrank=lexrank,
         lead_k=lead_k,

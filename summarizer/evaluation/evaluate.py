@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
@@ -13,24 +13,27 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from summarizer.errors import InputError, UsageError
+from summarizer.errors import InputError
 from summarizer.evaluation.baselines import fit_lead_k
-from summarizer.evaluation.bertscore import PAIRS_AT_ONCE, BertScorer
+from summarizer.evaluation.bertscore import BertScorer
 from summarizer.evaluation.example_scores import MODEL, BaselineSettings, Result, score_example
 from summarizer.evaluation.examples import Example, Examples, Policy, pair_examples
-from summarizer.evaluation.files_of_texts import Columns, read_references, text_files
+from summarizer.evaluation.files_of_texts import Columns, read_references
 from summarizer.evaluation.parallel import open_map
 from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
+from summarizer.evaluation.rouge_tokens import TokenizerName, is_mostly_not_counted
+from summarizer.evaluation.score_files import check_output, default_output, examples_path, hash_of_texts, relative
 from summarizer.evaluation.score_table import Intervals, ScoreTable
 from summarizer.evaluation.signature import Signature, rouge_parts, version_parts
-from summarizer.files import hash_of_file, is_gzipped, write_whole
-from summarizer.outputs import check_files, form
+from summarizer.files import json_text, write_whole
 from summarizer.progress import WorkProgress
 from summarizer.text import split_sentences
 
 BERT_SCORE = "bertscore"
-_SCORES = form("json", "num_examples", "signature", "scores", "counts")
-_EXAMPLES = form("jsonl", "id", *ROUGE_TYPES)
+_NOT_COUNTED = (
+    "most letters of {} are not counted: ROUGE counts only a-z and 0-9, so these scores mean little; "
+    "--tokenizer unicode counts the letters of every script"
+)
 _VALIDATION_PAIRS = 1000  # that k is fitted on, at most
 
 
@@ -97,62 +100,80 @@ def evaluate(
     paired (see `pair_examples`) and for baselines without documents.
     """
     output = output or default_output(predictions_path)
-    _check_output(output, (predictions_path, references_path), options.overwrite)
+    check_output(output, (predictions_path, references_path), options.overwrite)
     options.check()
     scorer = BertScorer(options.bert_score, options.bert_score_layer) if options.bert_score else None
     paired = pair_examples(predictions_path, references_path, options.columns, options.policy, options.store_texts)
     baselines = _baseline_settings(paired, references_path, options)
-    with ExitStack() as stack:
-        map_jobs = stack.enter_context(open_map(options.processes))
-        score = partial(score_example, settings=options.rouge, baselines=baselines)
-        table = ScoreTable((*ROUGE_TYPES, BERT_SCORE) if scorer else ROUGE_TYPES)
-        facts = _Facts()
-        # Both files are written aside before either takes its name.
-        scores_file = stack.enter_context(write_whole(output))
-        examples_file = stack.enter_context(write_whole(examples_path(output)))
-        progress = stack.enter_context(WorkProgress("scoring", "examples", len(paired), quiet, lines=False))
-        for result in _with_bert_scores(map_jobs(score, paired), scorer):
-            facts.add(result.example)
-            table.add(result.scores, result.measures)
-            line = _example_line(result, options.store_texts)
-            examples_file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-            progress.advance()
-        intervals = table.intervals(options.bootstrap_samples, options.seed, options.confidence)
-        measures = table.mean_measures()
-        evaluation = Evaluation(
-            num_examples=len(paired),
-            signature=_make_signature(options, len(paired), baselines, facts.several_references, scorer),
-            scores=intervals.pop(MODEL),
-            counts=facts.counts | paired.counts,
-            text_measures=measures.pop(MODEL),
-            baselines=intervals,
-            baseline_measures=measures,
-            notes=paired.notes,
-            inputs=_describe_inputs(predictions_path, references_path, output, options, facts),
-            output=output,
-        )
-        json.dump(evaluation.to_json(), scores_file, indent=2, ensure_ascii=False, allow_nan=False)
-        scores_file.write("\n")
+    facts = _Facts(options.rouge.tokenizer)
+    with tempfile.TemporaryFile("w+") as texts:  # for BERTScore, which comes last
+        table = ScoreTable(ROUGE_TYPES)
+        with ExitStack() as stack:
+            map_jobs = stack.enter_context(open_map(options.processes))
+            score = partial(score_example, settings=options.rouge, baselines=baselines)
+            # Both files are written aside before either takes its name.
+            scores_file = stack.enter_context(write_whole(output))
+            examples_file = stack.enter_context(write_whole(examples_path(output)))
+            progress = stack.enter_context(WorkProgress("scoring", "examples", len(paired), quiet, lines=False))
+            for result in map_jobs(score, paired):
+                facts.add(result.example)
+                table.add(result.scores, result.measures)
+                line = _example_line(result, options.store_texts)
+                examples_file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+                if scorer is not None:
+                    texts.write(json.dumps([result.texts, result.example.references]) + "\n")
+                progress.advance()
+            intervals = table.intervals(options.bootstrap_samples, options.seed, options.confidence)
+            measures = table.mean_measures()
+            evaluation = Evaluation(
+                num_examples=len(paired),
+                signature=_make_signature(options, len(paired), baselines, facts.several_references),
+                scores=intervals.pop(MODEL),
+                counts=facts.counts | paired.counts,
+                text_measures=measures.pop(MODEL),
+                baselines=intervals,
+                baseline_measures=measures,
+                notes=paired.notes + facts.notes(),
+                inputs=_describe_inputs(predictions_path, references_path, output, options, facts),
+                output=output,
+            )
+            scores_file.write(json_text(evaluation.to_json()))
+        if scorer is not None:
+            texts.seek(0)
+            evaluation = _add_bert_scores(evaluation, scorer, texts, options)
     return evaluation
 
 
-def default_output(predictions_path: Path) -> Path:
-    """`summaries.scores.json` for `summaries.jsonl`, beside it."""
-    name = Path(predictions_path.stem) if is_gzipped(predictions_path) else predictions_path
-    return predictions_path.with_name(f"{name.stem}.scores.json")
+def _add_bert_scores(
+    evaluation: Evaluation, scorer: BertScorer, texts: Iterable[str], options: EvaluationOptions
+) -> Evaluation:
+    """Score the `texts`, lines of [texts by system, references] as JSON, and write both files again with the scores.
 
-
-def examples_path(output: Path) -> Path:
-    """The file of the scores of each example: `scores.examples.jsonl` beside `scores.json`."""
-    return output.with_suffix(".examples.jsonl")
-
-
-def hash_of_texts(path: Path) -> str:
-    """SHA-256 of a file's content, or of the names and contents of the text files below a folder."""
-    if not path.is_dir():
-        return hash_of_file(path)
-    lines = [f"{file.relative_to(path).as_posix()}\0{hash_of_file(file)}\n" for file in text_files(path)]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    Raises InputError if it fails; then the files stay as they are.
+    """
+    table, found = ScoreTable((BERT_SCORE,)), []
+    try:
+        for scores in scorer.score_systems(map(json.loads, texts)):
+            found.append({name: {BERT_SCORE: score} for name, score in scores.items()})
+            table.add(found[-1])
+    except Exception as error:  # of the model, the hub, or memory
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"BERTScore failed, but {evaluation.output} holds the ROUGE scores: {reason}") from error
+    intervals = table.intervals(options.bootstrap_samples, options.seed, options.confidence)
+    evaluation = replace(
+        evaluation,
+        scores=evaluation.scores | intervals[MODEL],
+        baselines={name: scores | intervals[name] for name, scores in evaluation.baselines.items()},
+        signature=evaluation.signature.with_part("bertscore", scorer.description, before="n"),
+    )
+    examples = examples_path(evaluation.output)
+    with write_whole(evaluation.output) as scores_file, write_whole(examples) as new, examples.open("rb") as lines:
+        for line, scores in zip(map(json.loads, lines), found, strict=True):
+            for name, system in {MODEL: line, **line.get("baselines", {})}.items():
+                system[BERT_SCORE] = scores[name][BERT_SCORE]._asdict()
+            new.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+        scores_file.write(json_text(evaluation.to_json()))
+    return evaluation
 
 
 def _make_signature(
@@ -160,13 +181,11 @@ def _make_signature(
     num_examples: int,
     baselines: BaselineSettings | None,
     several_references: bool,
-    scorer: BertScorer | None,
 ) -> Signature:
     rouge, policy = options.rouge, options.policy
     parts = {
         **rouge_parts(rouge),
         **({"refs": rouge.references} if several_references else {}),
-        **({"bertscore": scorer.description} if scorer else {}),
         "n": str(num_examples),
         **{name: value for name, value in asdict(policy).items() if value != getattr(Policy, name)},
         "bs": str(options.bootstrap_samples),
@@ -182,7 +201,9 @@ def _make_signature(
 class _Facts:
     """Counts and a hash that are updated with each example."""
 
-    def __init__(self) -> None:
+    def __init__(self, tokenizer: TokenizerName) -> None:
+        self._tokenizer = tokenizer
+        self._not_counted = {"references": 0, "predictions": 0}  # in letters that the tokenizer does not count
         self.counts = {"empty": 0, "failed": 0, "empty_references": 0, "source_cut": 0}
         self.several_references = False
         self._hash = hashlib.sha256()
@@ -194,6 +215,14 @@ class _Facts:
         self.counts["source_cut"] += bool(example.source_cut)
         self.several_references |= bool(example.other_references)
         self._hash.update(json.dumps([example.id, *example.references]).encode())
+        if self._tokenizer == "default":
+            self._not_counted["references"] += all(map(is_mostly_not_counted, example.references))
+            self._not_counted["predictions"] += is_mostly_not_counted(example.prediction)
+
+    def notes(self) -> list[str]:
+        """What may make the scores mislead."""
+        found = [f"{count} {kind}" for kind, count in self._not_counted.items() if count]
+        return [_NOT_COUNTED.format(" and ".join(found))] if found else []
 
     def hash_of_references(self) -> str:
         """SHA-256 of the ids and texts in order."""
@@ -229,22 +258,6 @@ def _fitted_k(options: EvaluationOptions) -> int:
     return fit_lead_k(pairs, options.rouge.make_tokenizer(), options.rouge.split)
 
 
-def _with_bert_scores(results: Iterable[Result], scorer: BertScorer | None) -> Iterator[Result]:
-    """Add BERTScore to the scores of every system, some examples at a time."""
-    if scorer is None:
-        yield from results
-        return
-    remaining = iter(results)
-    while batch := list(islice(remaining, PAIRS_AT_ONCE)):
-        systems = [(result, name) for result in batch for name in result.texts]
-        found = scorer.score(
-            [result.texts[name] for result, name in systems], [result.example.references for result, _ in systems]
-        )
-        for (result, name), score in zip(systems, found, strict=True):
-            result.scores[name][BERT_SCORE] = score
-        yield from batch
-
-
 def _example_line(result: Result, with_texts: bool) -> dict[str, Any]:
     systems = {
         name: {metric: score._asdict() for metric, score in scores.items()}
@@ -271,27 +284,10 @@ def _describe_inputs(
 ) -> dict[str, Any]:
     folder = output.resolve().parent
     return {
-        "predictions": _relative(predictions_path, folder),
-        "references": _relative(references_path, folder),
+        "predictions": relative(predictions_path, folder),
+        "references": relative(references_path, folder),
         "columns": asdict(options.columns),
         "references_sha256": facts.hash_of_references(),
         "files_sha256": {"predictions": hash_of_texts(predictions_path), "references": hash_of_texts(references_path)},
-        **({"lead_k_fitted_on": _relative(options.validation, folder)} if options.validation else {}),
+        **({"lead_k_fitted_on": relative(options.validation, folder)} if options.validation else {}),
     }
-
-
-def _relative(path: Path, folder: Path) -> str:
-    """Seen from a folder, so that both can move together; as it is where no relative path leads there."""
-    try:
-        return Path(os.path.relpath(path.resolve(), folder)).as_posix()
-    except ValueError:
-        return str(path)
-
-
-def _check_output(output: Path, inputs: Sequence[Path], overwrite: bool) -> None:
-    if output.is_dir():
-        raise UsageError(f"{output}: is a folder; name a file, such as {output / 'scores.json'}")
-    for written in (output, examples_path(output)):
-        if written.resolve() in [path.resolve() for path in inputs]:
-            raise UsageError(f"{written}: is one of the inputs and would be overwritten; choose another -o")
-    check_files({output: _SCORES, examples_path(output): _EXAMPLES}, overwrite)

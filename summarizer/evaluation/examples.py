@@ -9,11 +9,17 @@ from typing import Literal
 
 from summarizer.columns import ID_COLUMNS
 from summarizer.errors import InputError
-from summarizer.evaluation.files_of_texts import Columns, TextRow, read_predictions, read_references
+from summarizer.evaluation.files_of_texts import (
+    Columns,
+    TextRow,
+    check_id_column,
+    is_list_of_texts,
+    read_predictions,
+    read_references,
+)
 from summarizer.evidence import Evidence
-from summarizer.files import suffix_of
-from summarizer.rows import row_format
 
+_OTHER_WAYS = "--id-column names the column of the ids, --pair-by line pairs the rows in order"
 NAMED = 3  # the number of ids listed in a message
 _WHOLE_NUMBER = re.compile(r"\d+\.0")  # as some programs write a column of numbers into CSV
 
@@ -23,8 +29,9 @@ class Policy:
     """What to do with unmatched, duplicate and empty rows."""
 
     mismatch: Literal["error", "intersect", "zero"] = "error"  # zero: a reference without a prediction scores 0
-    duplicates: Literal["error", "first", "last"] = "error"
+    duplicates: Literal["error", "first", "last", "references"] = "error"  # references: repeated rows are several
     empty: Literal["zero", "drop", "error"] = "zero"  # empty or failed predictions, and empty references
+    pair_by: Literal["id", "line"] = "id"  # id: by line where a file of bare texts or neither file has ids
 
 
 @dataclass(frozen=True)
@@ -71,18 +78,28 @@ class _Side:
     empty: list[bool] = field(default_factory=list)
     positions: dict[str, int] = field(default_factory=dict)
     num_repeated: int = 0
+    further: dict[str, list[str]] = field(default_factory=dict)  # texts of repeated rows, where all are references
 
-    def add(self, row: TextRow) -> None:
+    def add(self, row: TextRow, policy: Policy) -> None:
         """Take the next row in."""
-        if self.ids and (row.id is None) != (self.ids[0] is None):
-            raise InputError(f"{row.location if row.id is None else self.path}: has no id, but other rows have one")
+        if policy.pair_by == "id" and self.ids and (row.id is None) != (self.ids[0] is None):
+            location = row.location if row.id is None else self.path
+            raise InputError(f"{location}: has no id, but other rows have one; --pair-by line needs no ids")
+        if policy.duplicates == "references" and row.id is not None:
+            if row.id in self.further:
+                self.further[row.id] += [row.text, *row.other_texts]
+            else:
+                self.further[row.id] = []
         self.ids.append(row.id)
-        self.empty.append(not row.text.strip())
+        self.empty.append(not any(text.strip() for text in (row.text, *row.other_texts)))
+
+    def index_lines(self) -> None:
+        """Keep the ids as names of the examples only where they are complete and each is unique."""
+        if len({row_id for row_id in self.ids if row_id is not None}) < len(self.ids):
+            self.ids = [None] * len(self.ids)
 
     def index(self, duplicates: str, notes: list[str]) -> None:
         """Map each id to its position, and apply the policy for duplicates."""
-        if not self.ids:
-            raise InputError(f"{self.path}: holds no rows")
         if all(row_id and _WHOLE_NUMBER.fullmatch(row_id) for row_id in self.ids):
             self.ids = [str(row_id).removesuffix(".0") for row_id in self.ids]
         for position, row_id in enumerate(self.ids):
@@ -93,8 +110,14 @@ class _Side:
             if duplicates == "error":
                 raise InputError(
                     f"{self.path}: {len(twice)} ids occur more than once{first_of(twice)};"
-                    " --on-duplicates first or last keeps one of each"
+                    " --on-duplicates first or last keeps one of each, and references scores against all rows of an id"
                 )
+            if duplicates == "references":
+                for row_id, is_empty in zip(self.ids, self.empty, strict=True):
+                    self.empty[self.positions[str(row_id)]] &= is_empty
+                found = f"{len(twice)} ids occur more than once{first_of(twice)}"
+                notes.append(f"{self.path}: {found}: their rows are several references")
+                return
             self.num_repeated = sum(counts[row_id] - 1 for row_id in twice)
             notes.append(
                 f"{self.path}: {len(twice)} ids occur more than once{first_of(twice)}: the {duplicates} of each is used"
@@ -104,20 +127,27 @@ class _Side:
 def pair_examples(
     predictions_path: Path, references_path: Path, columns: Columns, policy: Policy, with_evidence: bool = False
 ) -> Examples:
-    """Pair the rows of two files (or folders) by id, or by order where a side has no ids.
+    """Pair the rows of two files (or folders) by id, or by order where a side has bare texts or the policy says so.
 
     The references file is read once here, and again each time the examples are iterated. Raises InputError, naming
     the first few ids, for what the policy refuses.
     """
+    check_id_column((predictions_path, references_path), columns)
     rows = list(read_predictions(predictions_path, columns, with_evidence))
     predictions, references = _Side(predictions_path), _Side(references_path)
     for row in rows:
-        predictions.add(row)
+        predictions.add(row, policy)
     for row in read_references(references_path, columns):
-        references.add(row)
+        references.add(row, policy)
     notes: list[str] = []
     for side in (predictions, references):
-        side.index(policy.duplicates, notes)
+        if not side.ids:
+            raise InputError(f"{side.path}: holds no rows")
+        if policy.pair_by == "line":
+            side.index_lines()
+        else:
+            several = side is references or policy.duplicates != "references"
+            side.index(policy.duplicates if several else "error", notes)
     partners, counts = _pair(predictions, references, policy, notes)  # by the position of the reference
     _decide_empty(predictions, references, partners, policy, notes)
     if not partners:
@@ -134,7 +164,7 @@ def pair_examples(
                     reference.text,
                     reference.document,
                     failed=prediction is not None and prediction.failed,
-                    other_references=reference.other_texts,
+                    other_references=(*reference.other_texts, *references.further.get(str(reference.id), ())),
                     source_cut=prediction.source_cut if prediction else None,
                     evidence=prediction.evidence if prediction else None,
                 )
@@ -146,17 +176,17 @@ def _pair(
     predictions: _Side, references: _Side, policy: Policy, notes: list[str]
 ) -> tuple[dict[int, int | None], dict[str, int]]:
     """For each reference that is scored, the position of its prediction, or None for a missing one."""
-    with_ids = [side.ids[0] is not None for side in (predictions, references)]
+    sides = (predictions, references)
+    with_ids = [side.ids[0] is not None and policy.pair_by == "id" for side in sides]
     rows = _positions_by_rows(predictions.ids, references) if with_ids == [True, False] else {}
     if all(with_ids) or rows:
         ours, theirs = predictions.positions, rows or references.positions
-    elif any(with_ids) and not any(_is_text(side.path) for side in (predictions, references)):
+    elif any(with_ids) and not any(is_list_of_texts(side.path) for side in sides):
         path = references.path if with_ids[0] else predictions.path
-        raise InputError(f"{path}: has no id column ({' or '.join(ID_COLUMNS)}), but the other file has one")
+        usual = " or ".join(ID_COLUMNS)
+        raise InputError(f"{path}: has no id column ({usual}), but the other file has one; {_OTHER_WAYS}")
     else:
-        ours, theirs = (
-            {str(line): line - 1 for line in range(1, len(side.ids) + 1)} for side in (predictions, references)
-        )
+        ours, theirs = ({str(line): line - 1 for line in range(1, len(side.ids) + 1)} for side in sides)
     without_prediction = [row_id for row_id in theirs if row_id not in ours]
     without_reference = [row_id for row_id in ours if row_id not in theirs]
     what = "ids" if all(with_ids) else "rows"
@@ -166,10 +196,10 @@ def _pair(
         f"{len(without_reference)} predictions without a reference{first_of(without_reference)}"
     )
     if without_prediction or without_reference:
+        if len(ours) == len(without_reference):
+            raise InputError(f"{found}; they have none in common; {_OTHER_WAYS}")
         if policy.mismatch == "error":
             raise InputError(f"{found}; --on-mismatch intersect scores the shared ones, zero scores missing ones 0")
-        if len(ours) == len(without_reference):
-            raise InputError(f"{found}; they have none in common")
         notes.append(
             f"{found}; {'the rest is left out' if policy.mismatch == 'intersect' else 'missing predictions score 0'}"
         )
@@ -218,7 +248,3 @@ def first_of(ids: Sequence[str]) -> str:
     """The first few ids in parentheses, or an empty string."""
     named = ", ".join(repr(row_id) for row_id in ids[:NAMED])
     return f" ({named}{', …' if len(ids) > NAMED else ''})" if ids else ""
-
-
-def _is_text(path: Path) -> bool:
-    return path.is_file() and row_format(path) is None and suffix_of(path) != ".json"

@@ -1,8 +1,10 @@
 """Rows of predictions or references, with or without ids, out of files of rows, text files and folders."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ class Columns:
     prediction: str | None = None
     summary: str | None = None
     document: str | None = None
+    id: str | None = None  # of either file; a file without it has its ids in a usual column
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,12 @@ class TextRow:
 
 def read_predictions(path: Path, columns: Columns, with_evidence: bool = False) -> Iterator[TextRow]:
     """Stream the predictions of a file or a folder. Raises InputError for what cannot be read."""
-    for row in _rows(path):
+    for row, row_id in _rows_with_ids(path, columns):
         column = find_column(row, columns.prediction, PREDICTION_COLUMNS, "--prediction-column")
         failed = row.columns.get("status") == "failed"
         dropped = row.columns.get("dropped_tokens")
         yield TextRow(
-            id_of(row),
+            row_id,
             row.location,
             text="" if failed else _as_text(row, column, row.columns[column]),
             failed=failed,
@@ -65,7 +68,7 @@ def read_predictions(path: Path, columns: Columns, with_evidence: bool = False) 
 
 def read_references(path: Path, columns: Columns) -> Iterator[TextRow]:
     """Stream the references of a file or a folder, with the documents of the same rows."""
-    for row in _rows(path):
+    for row, row_id in _rows_with_ids(path, columns):
         column = find_column(row, columns.summary, SUMMARY_COLUMNS, "--summary-column")
         document = None
         if columns.document or not row.columns.keys().isdisjoint(DOCUMENT_COLUMNS):
@@ -74,7 +77,35 @@ def read_references(path: Path, columns: Columns) -> Iterator[TextRow]:
         value = row.columns[column]
         several = column == SEVERAL_REFERENCES_COLUMN and isinstance(value, list) and value
         texts = [_as_text(row, column, each) for each in (value if several else [value])]
-        yield TextRow(id_of(row), row.location, texts[0], tuple(texts[1:]), document)
+        yield TextRow(row_id, row.location, texts[0], tuple(texts[1:]), document)
+
+
+def check_id_column(paths: Sequence[Path], columns: Columns) -> None:
+    """Raise InputError if the column of the ids is named and no file has it."""
+    if columns.id is None:
+        return
+    first = [row for path in paths for row in islice(_rows(path), 1)]
+    if first and not any(columns.id in row.columns for row in first):
+        find_column(first[-1], columns.id, (), "--id-column")
+
+
+def is_list_of_texts(path: Path) -> bool:
+    """Whether a file holds bare texts: one a line, or a JSON list of strings."""
+    if not path.is_file() or row_format(path):
+        return False
+    if suffix_of(path) != ".json":
+        return True
+    with open_text(path, errors="replace") as file:
+        return re.match(r'\s*\[\s*"', file.read(4096)) is not None
+
+
+def _rows_with_ids(path: Path, columns: Columns) -> Iterator[tuple[Row, str | None]]:
+    """Rows with their ids, in the column that was named if the first row has it."""
+    column: str | None = None
+    for number, row in enumerate(_rows(path)):
+        if number == 0 and columns.id in row.columns:
+            column = columns.id
+        yield row, id_of(row, column)
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -94,7 +125,7 @@ def _checked(rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def _read_json(path: Path) -> Iterator[Row]:
-    """A list of objects, or an object of ids to texts or to objects. The file is read whole."""
+    """A list of objects or of texts, or an object of ids to texts or to objects. The file is read whole."""
     try:
         with open_text(path) as file:
             content = json.load(file)
@@ -105,8 +136,10 @@ def _read_json(path: Path) -> Iterator[Row]:
             {"id": row_id, **value} if isinstance(value, dict) else {"id": row_id, SUMMARY: value}
             for row_id, value in content.items()
         ]
+    if isinstance(content, list) and content and all(isinstance(text, str) for text in content):
+        content = [{SUMMARY: text} for text in content]
     if not isinstance(content, list) or not all(isinstance(columns, dict) for columns in content):
-        raise InputError(f"{path}: expected a list of objects, or an object of ids to texts")
+        raise InputError(f"{path}: expected a list of objects or of texts, or an object of ids to texts")
     for number, columns in enumerate(content, start=1):
         yield Row(f"{path}:{number}", columns)
 

@@ -12,6 +12,14 @@ TokenizerName = Literal["default", "unicode"]
 _UNSPACED_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # of Unicode names
 
 
+def is_mostly_not_counted(text: str) -> bool:
+    """Whether the default tokenizer counts less than half of the letters of a text: it counts only a to z."""
+    if text.isascii():
+        return False
+    letters = [character for character in text if character.isalpha()]
+    return sum(map(str.isascii, letters)) < len(letters) / 2
+
+
 class _CachedStemmer:
     """The Porter stemmer, each word stemmed once: most of ROUGE's tokenizing time goes into repeated words."""
 

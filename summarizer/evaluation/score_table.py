@@ -22,14 +22,15 @@ class ScoreTable:
         self._scores: dict[str, array[float]] = {}
         self._measures: dict[str, array[float]] = {}
 
-    def add(self, scores: Mapping[str, Scores], measures: Mapping[str, TextMeasures]) -> None:
-        """Take in an example: its scores and measures by system."""
+    def add(self, scores: Mapping[str, Scores], measures: Mapping[str, TextMeasures] | None = None) -> None:
+        """Take in an example: its scores by system, and, for all examples or for none, its measures."""
         for system, by_metric in scores.items():
             numbers = self._scores.setdefault(system, array("d"))
             for metric in self.metrics:
                 numbers.extend(by_metric[metric])
-            values = (float("nan") if value is None else value for value in astuple(measures[system]))
-            self._measures.setdefault(system, array("d")).extend(values)
+            if measures is not None:
+                values = (float("nan") if value is None else value for value in astuple(measures[system]))
+                self._measures.setdefault(system, array("d")).extend(values)
 
     def intervals(self, samples: int, seed: int, confidence: float) -> dict[str, Intervals]:
         """Means with bootstrap intervals, by system."""

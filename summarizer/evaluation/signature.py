@@ -8,7 +8,7 @@ from summarizer.evaluation.rouge import ROUGE_TYPES, RougeSettings
 
 # Parts that the score of a single example does not depend on; compared systems may differ in them.
 _NOT_OF_A_SCORE = (
-    *("n", "mismatch", "duplicates", "empty", "bs", "ci", "seed", "tests", "correction"),
+    *("n", "mismatch", "duplicates", "empty", "pair_by", "bs", "ci", "seed", "tests", "correction"),
     *("lead-k", "sumy", "fastformer-summarizer"),
 )
 
@@ -22,6 +22,13 @@ class Signature:
 
     def __str__(self) -> str:
         return "|".join(["+".join(self.metrics), *(f"{name}:{value}" for name, value in self.parts.items())])
+
+    def with_part(self, name: str, value: str, before: str) -> "Signature":
+        """The same signature with one more part, before another."""
+        parts: dict[str, str] = {}
+        for each, own in self.parts.items():
+            parts |= {name: value, each: own} if each == before else {each: own}
+        return Signature(self.metrics, parts)
 
     @property
     def of_a_score(self) -> dict[str, str]:

@@ -57,6 +57,12 @@ def paired_tests(
     ]
 
 
+def smallest_p_value(num_examples: int, num_tests: int, samples: int, correction: Correction) -> float:
+    """The smallest corrected p-value of randomization that `num_tests` tests of these examples can have."""
+    smallest = 2 / 2**num_examples if 2**num_examples <= samples else 1 / (samples + 1)
+    return min(1.0, smallest * num_tests if correction == "holm" else smallest)
+
+
 def adjust(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:
     """p-values of several tests, raised so that the usual threshold holds for all of them together.
 

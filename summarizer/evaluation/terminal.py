@@ -6,7 +6,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from summarizer.evaluation.evaluate import Evaluation, examples_path
+from summarizer.evaluation.evaluate import Evaluation
+from summarizer.evaluation.score_files import examples_path
 from summarizer.evaluation.score_table import Intervals
 from summarizer.evaluation.score_text import SUPPORT, measure_label, measure_text, metric_label, with_interval
 

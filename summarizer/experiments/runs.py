@@ -25,7 +25,8 @@ from summarizer.config import RunConfig, of_trained_model
 from summarizer.config_files import COMPLETE_CONFIG, changed_keys, load_config, to_yaml
 from summarizer.data.pairs import Pair, ReadReport, find_pairs, read_pairs
 from summarizer.errors import InputError
-from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, examples_path
+from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
+from summarizer.evaluation.score_files import examples_path
 from summarizer.files import write_json, write_whole
 from summarizer.generation.options import SummarySettings
 from summarizer.generation.summarizer import Summarizer

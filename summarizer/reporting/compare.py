@@ -13,12 +13,13 @@ from summarizer.errors import InputError
 from summarizer.evaluation.rouge import MEASURES
 from summarizer.evaluation.score_table import mean_measures
 from summarizer.evaluation.signature import Signature
-from summarizer.evaluation.significance import Correction, adjust, paired_tests
+from summarizer.evaluation.significance import Correction, adjust, paired_tests, smallest_p_value
 from summarizer.evaluation.statistics import Interval, bootstrap_intervals
 from summarizer.evaluation.text_measures import MEASURE_NAMES
 from summarizer.files import json_text
 from summarizer.outputs import MARKED, Form, check_folder, form, write_all
 from summarizer.reporting.comparison import (
+    SIGNIFICANT,
     ComparedSystem,
     Comparison,
     DocumentLengths,
@@ -37,7 +38,7 @@ from summarizer.reporting.tables import CSV_COLUMNS, csv_table, markdown_page
 INTERVAL_SAMPLES = 1000  # as `evaluate` draws them by default, so that a mean has the same interval here
 LENGTH_GROUPS = 5
 _FORMS = {
-    "comparison.json": form("json", "metrics", "systems", "baseline", "num_examples", "signature", "tests"),
+    "comparison.json": form("json", "metrics", "systems", "num_examples", "signature", "tests"),
     "comparison.csv": Form("csv", frozenset(CSV_COLUMNS)),
     **dict.fromkeys(("comparison.md", "comparison.html", *(f"{name}.png" for name in FIGURES)), MARKED),
 }
@@ -99,6 +100,7 @@ def make_comparison(files: Sequence[ScoredFile], options: ComparisonOptions) -> 
             *(published_systems(options.published) if options.published else []),
         ],
         tests=_tests(measured[0], measured[1:], metrics, options),
+        limit_of_tests=_limit_of_tests(len(ids), len(measured) - 1, options),
         by_length=_by_length(measured, metrics, lengths),
         documents=lengths,
         examples=examples,
@@ -152,6 +154,17 @@ def _tests(
         for row, system in enumerate(others)
         for column, metric in enumerate(metrics)
     ]
+
+
+def _limit_of_tests(num_examples: int, num_tests: int, options: ComparisonOptions) -> str:
+    """Why no test can find a difference, if none can."""
+    smallest = smallest_p_value(num_examples, num_tests, options.samples, options.correction)
+    if not num_tests or smallest < SIGNIFICANT:
+        return ""
+    number = f"{num_examples} {'example is' if num_examples == 1 else 'examples are'} too few"
+    if 2**num_examples > options.samples:
+        number = f"--samples {options.samples} is too small"
+    return f"{number} for the tests: no p-value can be below {smallest:.2g}, so no difference can be significant."
 
 
 def _lengths(ids: Sequence[str], systems: Sequence[System]) -> list[DocumentLengths]:

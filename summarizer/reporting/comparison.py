@@ -103,6 +103,7 @@ class Comparison:
     signature: str = ""
     correction: str = "none"
     tests: Sequence[SystemTest] = ()
+    limit_of_tests: str = ""  # why no test can be significant, if none can
     by_length: Sequence[LengthGroup] = ()
     documents: Sequence[DocumentLengths] = ()
     examples: Sequence[ShownExample] = ()

@@ -4,17 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from summarizer.errors import InputError
-from summarizer.evaluation.evaluate import hash_of_texts
 from summarizer.evaluation.examples import Example, Policy, pair_examples
 from summarizer.evaluation.files_of_texts import Columns
+from summarizer.evaluation.score_files import hash_of_texts
 from summarizer.evidence import Evidence, read_evidence
 from summarizer.reporting.scored_files import ScoredFile, read_lines
-
-_TOLERANT = Policy("zero", "first", "zero")  # `evaluate` has decided already what is scored
 
 
 def choose_examples(fmeasures: np.ndarray, count: int) -> list[int]:
@@ -88,6 +87,12 @@ def _take_texts_of_inputs(file: ScoredFile, texts: Mapping[str, ExampleTexts]) -
         if hash_of_texts(path) != file.inputs["files_sha256"][side]:
             raise InputError(f"{path} has changed since it was scored; score it again")
     columns = Columns(**file.inputs["columns"])
-    for example in pair_examples(paths["predictions"], paths["references"], columns, _TOLERANT, with_evidence=True):
+    policy = _tolerant_policy(file.signature.parts)
+    for example in pair_examples(paths["predictions"], paths["references"], columns, policy, with_evidence=True):
         if example.id in texts:
             texts[example.id].take(example, file.model.name)
+
+
+def _tolerant_policy(parts: Mapping[str, Any]) -> Policy:
+    """The pairing that the signature records; `evaluate` has decided already what is scored."""
+    return Policy("zero", parts.get("duplicates", "first"), "zero", parts.get("pair_by", "id"))

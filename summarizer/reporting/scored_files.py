@@ -9,11 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from summarizer.errors import InputError
-from summarizer.evaluation.evaluate import examples_path
 from summarizer.evaluation.examples import first_of
 from summarizer.evaluation.rouge import MEASURES
+from summarizer.evaluation.score_files import examples_path
 from summarizer.evaluation.signature import Signature
 from summarizer.evaluation.text_measures import MEASURE_NAMES
+
+_AGAIN = "score its files again with `summarizer evaluate`"
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,13 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The examples beside a scores.json."""
     try:
         with examples_path(path).open(encoding="utf-8") as lines:
-            for line in lines:
-                yield json.loads(line)
+            for number, line in enumerate(lines, start=1):
+                content = json.loads(line)
+                if not isinstance(content, dict) or "id" not in content:
+                    raise InputError(f"{examples_path(path)}:{number}: has no id; {_AGAIN}")
+                yield content
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"{examples_path(path)}: cannot be read: {error}") from error
 
@@ -128,21 +135,22 @@ def _read_file(name: str, path: Path) -> ScoredFile:
         if not {"references_sha256", "files_sha256", "columns"} <= inputs.keys():
             raise KeyError("files_sha256")
     except (KeyError, TypeError, AttributeError):
-        raise InputError(
-            f"{path}: was written by an earlier version; score its files again with `summarizer evaluate`"
-        ) from None
+        raise InputError(f"{path}: was written by an earlier version; {_AGAIN}") from None
     ids: list[str] = []
     scores: dict[str, list[list[list[float]]]] = {}
     measures: dict[str, list[list[float | None]]] = {}
-    for line in read_lines(path):
+    for number, line in enumerate(read_lines(path), start=1):
         if name in line.get("baselines", {}):
             raise InputError(f"{path}: its model would be called {name}, as one of its baselines; name it: NAME={path}")
         ids.append(line["id"])
-        for system, columns in {name: line, **line.get("baselines", {})}.items():
-            scores.setdefault(system, []).append(
-                [[columns[metric][measure] for measure in MEASURES] for metric in metrics]
-            )
-            measures.setdefault(system, []).append([columns["measures"].get(each) for each in MEASURE_NAMES])
+        try:
+            for system, columns in {name: line, **line.get("baselines", {})}.items():
+                scores.setdefault(system, []).append(
+                    [[columns[metric][measure] for measure in MEASURES] for metric in metrics]
+                )
+                measures.setdefault(system, []).append([columns["measures"].get(each) for each in MEASURE_NAMES])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{examples_path(path)}:{number}: has no {error}; {_AGAIN}") from error
     if len(ids) != num_examples:
         raise InputError(f"{path}: counts {num_examples} examples, but {examples_path(path)} holds {len(ids)}")
     model, *baselines = (

@@ -151,7 +151,7 @@ def _about_tests(comparison: Comparison) -> str:
     corrected = correction.get(comparison.correction, "no correction")
     return (
         f"p < {SIGNIFICANT} of a paired two-sided approximate randomization test, with {corrected} over the systems of"
-        " each metric."
+        f" each metric. {comparison.limit_of_tests}".rstrip()
     )
 
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import pytest
 from transformers import BertConfig, BertModel, BertTokenizerFast
@@ -69,3 +70,22 @@ def test_a_folder_without_a_model_is_refused(tmp_path):
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError, match="does not give the number of layers"):
         BertScorer(str(tmp_path))
+
+
+def test_a_bert_score_that_fails_leaves_the_rouge_on_disk(model, write_jsonl, tmp_path, monkeypatch):
+    path = write_jsonl("p.jsonl", [{"id": 1, "summary": "the cat sat."}])
+    without = evaluate(path, path, tmp_path / "without.json").to_json()
+    monkeypatch.setattr(BertScorer, "score", lambda *_: 1 / 0)
+    with pytest.raises(InputError, match=r"BERTScore failed, but .*s\.json holds the ROUGE scores: division by zero"):
+        evaluate(path, path, tmp_path / "s.json", EvaluationOptions(bert_score=model))
+    written = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
+    assert written == json.loads(json.dumps(without))
+    assert len((tmp_path / "s.examples.jsonl").read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_a_tokenizer_without_a_limit_cuts_texts_to_the_positions_of_the_model(model, tmp_path):
+    folder = shutil.copytree(model, tmp_path / "model")
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    settings.pop("model_max_length")
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    assert len(BertScorer(str(folder)).score(["a b " * 200], [["the cat"]])) == 1

@@ -10,9 +10,10 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from summarizer.cli.app import main
 from summarizer.errors import InputError
-from summarizer.evaluation.evaluate import EvaluationOptions, default_output, evaluate, examples_path
+from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
 from summarizer.evaluation.examples import Policy
 from summarizer.evaluation.rouge import MEASURES, ROUGE_TYPES, RougeSettings, score_texts
+from summarizer.evaluation.score_files import default_output, examples_path
 from summarizer.text import split_sentences
 
 REPOSITORY = Path(__file__).parents[2]
@@ -193,7 +194,7 @@ def test_an_error_while_writing_leaves_neither_file(files, tmp_path, monkeypatch
         raise OSError("no space left")
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(InputError, match="no space left"):
         evaluate(*files, tmp_path / "out" / "scores.json")
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -276,3 +277,15 @@ def test_the_script_is_the_command_and_imports_no_torch(files, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "loaded set()" in done.stdout
     assert (tmp_path / "scores.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "noted"), [("本文はとても短い。COVID", True), ("Сеть мелкая.", True), ("Größe, café", False)]
+)
+def test_texts_in_letters_that_are_not_counted_are_noted_with_the_option_that_helps(write_jsonl, tmp_path, text, noted):
+    path = write_jsonl("p.jsonl", [{"id": 1, "summary": text}, {"id": 2, "summary": "The nets were fine."}])
+    notes = evaluate(path, path, tmp_path / "s.json").notes
+    assert [note for note in notes if "--tokenizer unicode" in note] == notes
+    assert [note.startswith("most letters of 1 references and 1 predictions") for note in notes] == [True] * noted
+    unicode = EvaluationOptions(rouge=RougeSettings(tokenizer="unicode"))
+    assert not evaluate(path, path, tmp_path / "s.json", unicode).notes

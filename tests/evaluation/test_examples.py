@@ -265,3 +265,52 @@ def test_lone_surrogates_are_dropped_from_texts_and_replaced_in_ids(tmp_path):
     path = tmp_path / "both.jsonl"
     path.write_text(r'{"id": "a\ud800", "summary": "one \udfff", "document": ["x \ud800"]}')
     assert read_examples(path, path)[0] == [Example("a?", "one ", "one ", "x")]
+
+
+def test_the_column_of_the_ids_can_be_named_for_either_file_or_both(write_jsonl):
+    named = write_jsonl("r.jsonl", [{"paper": n, "id": "x", "summary": f"abstract {n}"} for n in "ba"])
+    columns = Columns(id="paper")
+    usual = write_jsonl("p.jsonl", predictions("a", "b"))
+    for prediction_path in (usual, write_jsonl("q.jsonl", [{"paper": n, "summary": f"summary {n}"} for n in "ab"])):
+        examples, _, _ = read_examples(prediction_path, named, columns)
+        assert [(example.id, example.prediction) for example in examples] == [("b", "summary b"), ("a", "summary a")]
+    with pytest.raises(InputError, match=r"r\.jsonl:1: no column papr \(set --id-column\); there are: paper, id"):
+        read_examples(usual, named, Columns(id="papr"))
+
+
+def test_rows_pair_in_order_when_asked_whatever_their_ids(write_jsonl):
+    without = [{"summary": "one"}, {"summary": "two"}]
+    for rows, names in (
+        (references("a", "b"), ["a", "b"]),
+        (references("a", "a"), ["x", "y"]),
+        ([*references("a"), {"abstract": "abstract 2"}], ["x", "y"]),
+    ):
+        reference_path = write_jsonl("r.jsonl", rows)
+        prediction_path = write_jsonl("p.jsonl", [{**row, "id": n} for row, n in zip(without, "xy", strict=True)])
+        examples, _, _ = read_examples(prediction_path, reference_path, pair_by="line")
+        assert [(example.id, example.prediction) for example in examples] == list(
+            zip(names, ["one", "two"], strict=True)
+        )
+    examples, _, _ = read_examples(write_jsonl("p.jsonl", without), reference_path, pair_by="line")
+    assert [example.id for example in examples] == ["1", "2"]
+    with pytest.raises(InputError, match=r"p\.jsonl: has no id column .*; --id-column names .*, --pair-by line pairs"):
+        read_examples(write_jsonl("p.jsonl", without), write_jsonl("r.jsonl", references("a", "b")))
+
+
+def test_a_json_list_of_strings_is_a_list_of_summaries(write_jsonl, tmp_path):
+    (tmp_path / "p.json").write_text('[ "one", "two"]', encoding="utf-8")
+    examples, _, _ = read_examples(tmp_path / "p.json", write_jsonl("r.jsonl", references("a", "b")))
+    assert [(example.id, example.prediction) for example in examples] == [("a", "one"), ("b", "two")]
+
+
+def test_repeated_rows_are_several_references_when_asked(write_jsonl):
+    rows = [{"id": n, "summary": text} for n, text in (("a", ""), ("b", "b"), ("a", "first"), ("a", "second"))]
+    files = write_jsonl("p.jsonl", predictions("a", "b")), write_jsonl("r.jsonl", rows)
+    with pytest.raises(InputError, match="and references scores against all rows of an id"):
+        read_examples(*files)
+    examples, counts, notes = read_examples(*files, duplicates="references")
+    assert [example.references for example in examples] == [("", "first", "second"), ("b",)]
+    assert counts["duplicates_left_out"] == 0
+    assert notes == [f"{files[1]}: 1 ids occur more than once ('a'): their rows are several references"]
+    with pytest.raises(InputError, match=r"p\.jsonl: 1 ids occur more than once"):
+        read_examples(write_jsonl("p.jsonl", predictions("a", "b", "a")), files[1], duplicates="references")

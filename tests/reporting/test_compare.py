@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from summarizer.errors import InputError
-from summarizer.evaluation.evaluate import EvaluationOptions, evaluate, hash_of_texts
+from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
 from summarizer.evaluation.examples import Policy
 from summarizer.evaluation.rouge import RougeSettings
+from summarizer.evaluation.score_files import hash_of_texts
 from summarizer.evaluation.significance import adjust, paired_tests
-from summarizer.reporting.compare import ComparisonOptions, compare_files
+from summarizer.reporting.compare import ComparisonOptions, _limit_of_tests, compare_files
 from summarizer.reporting.example_texts import choose_examples
 from summarizer.reporting.scored_files import _name_and_path
 from tests.corpus import pair_rows, write_jsonl
@@ -291,3 +292,37 @@ def test_the_command_writes_everything_and_prints_a_table_without_torch(scored, 
 )
 def test_a_system_is_called_after_its_file_or_the_folder_of_its_scores(argument, name):
     assert _name_and_path(argument) == (name, Path(argument.removeprefix("b=")))
+
+
+def test_a_line_that_evaluate_did_not_write_is_named(scored, tmp_path):
+    for name in ("good.scores.json", "good.scores.examples.jsonl"):
+        (tmp_path / name).write_text((scored / name).read_text(encoding="utf-8"), encoding="utf-8")
+    path = tmp_path / "good.scores.examples.jsonl"
+    first, *others = path.read_text(encoding="utf-8").splitlines()
+    for change, reason in (({"id": None}, "has no id"), ({"rouge2": {}}, "has no 'precision'")):
+        line = {name: value for name, value in {**json.loads(first), **change}.items() if value is not None}
+        path.write_text("\n".join([first, json.dumps(line), *others[1:]]), encoding="utf-8")
+        with pytest.raises(InputError, match=rf"examples\.jsonl:2: {reason}; score its files again"):
+            compare_files([str(tmp_path / "good.scores.json")], tmp_path / "out", QUICK)
+
+
+def test_too_few_examples_for_any_test_are_noted(scored):
+    assert not _limit_of_tests(6, 1, QUICK)
+    assert _limit_of_tests(5, 1, QUICK).startswith(
+        "5 examples are too few for the tests: no p-value can be below 0.062"
+    )
+    assert "below 0.16" in _limit_of_tests(6, 5, ComparisonOptions())  # of Holm's correction
+    assert not _limit_of_tests(6, 5, ComparisonOptions(correction="benjamini-hochberg"))
+    assert _limit_of_tests(40, 1, ComparisonOptions(samples=10)).startswith("--samples 10 is too small")
+
+
+@pytest.mark.parametrize("policy", [Policy(duplicates="references"), Policy(pair_by="line", mismatch="intersect")])
+def test_texts_are_shown_as_they_were_paired(tmp_path, policy):
+    rows = [{"id": n, "summary": f"The {n} bridge fell."} for n in ("first", "second")]
+    predictions = write_jsonl(tmp_path / "p.jsonl", rows)
+    references = write_jsonl(tmp_path / "r.jsonl", [*rows, {"id": "first", "summary": "The bridge stood."}])
+    evaluate(predictions, references, tmp_path / "p.scores.json", EvaluationOptions(policy=policy))
+    comparison = compare_files([str(tmp_path / "p.scores.json")], tmp_path / "out", QUICK)
+    expected = "The first bridge fell." + ("\n\nThe bridge stood." if policy.pair_by == "id" else "")
+    assert comparison.examples[0].reference == expected
+    assert comparison.examples[1].predictions == {"p": "The second bridge fell."}
