@@ -104,6 +104,7 @@ _FINAL_MARK = re.compile(r"\s*[.!?…]+[\s\"'”’»)\]]*\Z")
 _COMMA = re.compile(r",(?=\s)")
 _BRACKETS = {"(": ")", "[": "]"}
 _LEAST_WORDS = 4  # of what must stay
+_LONGEST = 2000  # characters of what can be a sentence; the time of some patterns grows with their square
 
 
 def optional_spans(sentence: str) -> list[Span]:
@@ -111,6 +112,8 @@ def optional_spans(sentence: str) -> list[Span]:
 
     A span begins at the space before it, or at the sentence's start, and ends before the space of what follows.
     """
+    if len(sentence) > _LONGEST:
+        return []
     brackets = _brackets(sentence)
     spans = _openings(sentence)
     if brackets is not None:

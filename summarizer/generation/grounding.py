@@ -211,6 +211,7 @@ class _Document:
         self._states: dict[tuple[int, ...], _State | None] = {(): self._start}
         self._starts: dict[frozenset[int], list[tuple[int, Place]]] = {}
         self._least_needed: dict[frozenset[int], int] = {}
+        self._closed: dict[int, set[int]] = {}
         self._trigrams = [set(zip(each.ids, each.ids[1:], each.ids[2:], strict=False)) for each in self._sentences]
 
     def states_after(self, rows: list[list[int]]) -> list[_State | None]:
@@ -301,13 +302,14 @@ class _Document:
 
     def _closed_by(self, index: int) -> set[int]:
         """A sentence and those that repeat it."""
-        own = self._trigrams[index]
-        repeating = {
-            other
-            for other, trigrams in enumerate(self._trigrams)
-            if len(trigrams & own) > MOST_REPEATED * len(trigrams)
-        }
-        return repeating | {index}
+        if index not in self._closed:
+            own = self._trigrams[index]
+            self._closed[index] = {index} | {
+                other
+                for other, trigrams in enumerate(self._trigrams)
+                if len(trigrams & own) > MOST_REPEATED * len(trigrams)
+            }
+        return self._closed[index]
 
 
 def _is_whole(text: str) -> bool:

@@ -1,6 +1,11 @@
 """What a compression leaves out of a sentence; {braces} mark each span that it may leave out."""
 
+import re
+import time
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from summarizer.generation.clauses import optional_spans
 
@@ -76,3 +81,30 @@ def test_what_must_stay(sentence):
 )
 def test_odd_sentences_stay(sentence):
     assert marked(sentence) == sentence
+
+
+PARTS = [*("however", "in this study", "to see", "we", "was", "is", "found that", "which", "whereas", "not", "12.5")]
+PARTS += [
+    *(",", ", ", ";", ":", ".", "(", ")", " [", "] ", '"', "–", " ", "the cells", "and", "suggesting", "p > 0.05")
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(PARTS), max_size=40), st.sampled_from(["", " "]))
+def test_what_is_left_out_has_no_negation_and_leaves_words(parts, space):
+    sentence = space.join(parts)
+    spans = optional_spans(sentence)
+    for start, end in spans:
+        assert 0 <= start < end <= len(sentence)
+        assert not re.search(r"\bnot\b|p > 0", sentence[start:end])
+    places = {place for span in spans for place in range(*span)}
+    rest = "".join(" " if place in places else sign for place, sign in enumerate(sentence))
+    assert not spans or len(rest.split()) >= 3
+
+
+@pytest.mark.parametrize("part", ["(a) ", "is, which is, ", "((((", "....", "in this study, ", "to be "])
+def test_a_line_of_a_million_letters_takes_no_time(part):
+    started = time.process_time()
+    assert optional_spans(part * 200_000) == []
+    optional_spans((part * 2000)[:1990])
+    assert time.process_time() - started < 1
