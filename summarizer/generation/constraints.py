@@ -2,7 +2,8 @@
 
 import itertools
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from transformers import LogitsProcessor
 
 from summarizer.text import clean_text
 
+_WORD = re.compile(r"[^\W_]+")
 _REACH = 32  # last tokens of a summary that are looked at for its last unit
 # Thai to Burmese, Khmer, Chinese and Japanese, written without spaces: a number among them stands alone.
 _WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
@@ -199,16 +201,19 @@ class _KnownNumbers:
 
 
 class NoRepeatedWords(LogitsProcessor):
-    """Forbids what would repeat `size` words in a row, a sign such as a comma or hyphen being a word of its own.
+    """Forbids what would repeat `size` words in a row. Case, and signs such as a comma or a hyphen, make no difference.
 
-    Where the last size - 1 words stand earlier in the summary, the first piece of the word that followed them there
-    must not begin the next word. Unlike blocking n-grams of pieces, this never cuts a word short.
+    Where the last size - 1 words stand earlier in the summary, the word that followed them there must not come again,
+    in whatever pieces. The piece that began it there must not begin the next word: so no word is cut short.
     """
 
     def __init__(self, pieces: Pieces, size: int) -> None:
         self._size = size
-        self._continues = [text[:1].isalnum() for text in pieces.texts]
-        self._ends_open = [text[-1:].isalnum() for text in pieces.texts]
+        self._texts = [text.lower() for text in pieces.texts]
+        self._by_first_word: dict[str, list[int]] = defaultdict(list)
+        for token_id, text in enumerate(self._texts):
+            if word := _WORD.search(text):
+                self._by_first_word[word.group()].append(token_id)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Scores [rows, V] after the summaries so far [rows, T], with what is forbidden at minus infinity."""
@@ -219,15 +224,30 @@ class NoRepeatedWords(LogitsProcessor):
         return scores
 
     def _forbidden(self, written: list[int]) -> list[int]:
-        inside = [False] + [
-            self._continues[token_id] and self._ends_open[before] for before, token_id in itertools.pairwise(written)
-        ]
-        starts = [index for index, within in enumerate(inside) if not within]
-        if len(starts) < self._size:
-            return []
-        last = written[starts[1 - self._size] :] if self._size > 1 else []
-        return [
-            written[start + len(last)]
-            for start in starts[: 1 - self._size or None]
-            if written[start : start + len(last)] == last and not inside[start + len(last)]
-        ]
+        starts = [0, *itertools.accumulate(len(self._texts[token_id]) for token_id in written)]
+        text = "".join(self._texts[token_id] for token_id in written)
+        matches = list(_WORD.finditer(text))
+        words = [match.group() for match in matches]
+        unfinished = words[-1] if text[-1:].isalnum() else ""
+
+        def followers(last: list[str]) -> Iterator[int]:
+            """Places of the words that follow `last` where it stands."""
+            if len(last) == self._size - 1:
+                places = range(len(last), len(words))
+                yield from (place for place in places if words[place - len(last) : place] == last)
+
+        forbidden = []
+        for place in followers(words[len(words) - self._size + 1 :]):  # where a word begins
+            first = written[bisect_right(starts, matches[place].start()) - 1]
+            forbidden += [
+                token_id
+                for token_id in (first, *self._by_first_word.get(words[place], ()))
+                if not (unfinished and self._texts[token_id][:1].isalnum())
+            ]
+        if unfinished:
+            finished = words[:-1]
+            for place in followers(finished[len(finished) - self._size + 1 :]):
+                rest = words[place].removeprefix(unfinished)
+                if place < len(finished) and rest != words[place]:
+                    forbidden += [each for each in self._by_first_word.get(rest, ()) if self._texts[each][0].isalnum()]
+        return forbidden

@@ -3,11 +3,17 @@
 from dataclasses import fields
 from typing import Any, Literal
 
-from huggingface_hub.dataclasses import strict
+from huggingface_hub.dataclasses import strict, validated_field
 from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
 from summarizer.settings import setting, unknown_key
+
+
+def _check_tied(value: bool) -> None:
+    """Also when it is set later: the folder of such a model could not be loaded."""
+    if not value:
+        raise ValueError("tie_word_embeddings=False: encoder, decoder and output share one embedding")
 
 
 @strict
@@ -84,7 +90,7 @@ class SummarizerConfig(PreTrainedConfig):
     sentence_per_line: bool = True  # data.sentence_per_line of the run that trained it
 
     is_encoder_decoder: bool = True
-    tie_word_embeddings: bool = True
+    tie_word_embeddings: bool = validated_field(_check_tied, default=True)
     use_cache: bool = True
     pad_token_id: int | None = 0
     bos_token_id: int | None = 2
@@ -99,8 +105,6 @@ class SummarizerConfig(PreTrainedConfig):
             for token_id in _as_list(getattr(self, name)):
                 if not 0 <= token_id < self.vocab_size:
                     raise ValueError(f"{name}={token_id} is not in the vocabulary of {self.vocab_size}")
-        if not self.tie_word_embeddings:
-            raise ValueError("tie_word_embeddings=False: encoder, decoder and output share one embedding")
 
     def _check_sizes(self) -> None:
         sizes = ("vocab_size", "d_model", "max_source_positions", "decoder_ffn_dim", "selected_tokens")

@@ -52,7 +52,9 @@ OF_TASK = {
         "kind": "summarizer",
         "auto_class": "AutoModelForSeq2SeqLM",
         "warning": "Summaries may repeat text, contradict the document or miss important points. "
-        "Check a summary before you rely on it.",
+        "Check a summary before you rely on it.\n\n"
+        "`summarizer.Summarizer` and the command `summarizer summarize` apply `no_repeat_words`, and they restore "
+        "numbers and capitals. `model.generate` by itself does neither.",
     },
     "classification": {
         "pipeline": "text-classification",

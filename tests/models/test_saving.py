@@ -222,6 +222,13 @@ def test_an_unknown_part_is_named_when_the_model_is_made(options, message):
         FastformerSummarizerForConditionalGeneration(config)
 
 
+def test_embeddings_stay_tied_whenever_the_configuration_is_changed():
+    config = tiny_config()
+    with pytest.raises(Exception, match="tie_word_embeddings=False: encoder, decoder and output share one embedding"):
+        config.tie_word_embeddings = False
+    assert config.tie_word_embeddings
+
+
 def test_the_saved_configuration_holds_only_plain_values(tmp_path):
     tiny_config(**EVERYTHING).save_pretrained(tmp_path)
     saved = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
