@@ -52,6 +52,11 @@ class DataConfig:
         None, "Documents are truncated to this number of tokens. Null reads whole documents.", at_least=1
     )
     max_target_tokens: int = setting(512, "Summaries are truncated to this number of tokens.", at_least=2)
+    source_prefix: str | None = setting(
+        None,
+        'Text before each document, such as "summarize: " for T5. Defaults to the prefix in the files of `pretrained`. '
+        '"" means none. Saved with the model, for summarization only.',
+    )
     sentence_per_line: bool = setting(
         True, "Put each sentence of a document on its own line before tokenization. Saved with the model."
     )

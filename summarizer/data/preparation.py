@@ -106,6 +106,8 @@ def _cache_key(
     relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens", "sentence_per_line")
     if target == "label":
         relevant = ("document_column", "label_column", "max_source_tokens", "sentence_per_line")
+    if config.source_prefix:
+        relevant += ("source_prefix",)
     if split == "train":
         relevant += ("drop_duplicates",)
     if split != "test" and config.holds_out_validation:
@@ -161,7 +163,8 @@ def _write_arrow(
     if split == "train":
         pairs = _without_duplicates(pairs, totals, config.drop_duplicates)
     pairs = itertools.islice(pairs, limit)
-    sources = SourceEncoder(tokenizer, config.max_source_tokens, sentence_per_line=config.sentence_per_line)
+    prefix = (config.source_prefix or "").strip()
+    sources = SourceEncoder(tokenizer, config.max_source_tokens, prefix, config.sentence_per_line)
     targets = SourceEncoder(tokenizer, config.max_target_tokens) if target == "summary" else None
     with (
         WorkProgress(f"preparing {split}", "pairs", limit) as progress,

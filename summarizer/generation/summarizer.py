@@ -16,6 +16,7 @@ from summarizer.generation.read_ahead import read_ahead
 from summarizer.generation.writer import SummaryWriter
 from summarizer.models import FastformerSummarizerForSentenceSelection
 from summarizer.models.loading import ModelFiles, choose_device, choose_dtype
+from summarizer.models.published import source_prefix
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11 on
@@ -107,8 +108,7 @@ class Summarizer:
             raise InputError("this model selects sentences and writes none, so method=write is not possible")
         extracts = selects and (settings.method == "extract" or not settings.method)
         maker: BatchedSummarizer = (Extractor if extracts else SummaryWriter)(self.model, tokenizer, settings)
-        tasks = getattr(config, "task_specific_params", None) or {}  # a multi-task model, such as T5, wants a prompt
-        prompt = (tasks.get("summarization") or {}).get("prefix", "").strip()
+        prompt = source_prefix(config).strip()
         limit = source_limit(self.model, tokenizer, settings)
         encoder = SourceEncoder(
             tokenizer, limit, prompt, getattr(config, "sentence_per_line", False), settings.language

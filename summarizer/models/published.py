@@ -6,6 +6,12 @@ import torch
 from torch import Tensor
 
 
+def source_prefix(config: Any) -> str:
+    """The text that a model wants before each document, by its configuration: "summarize: " for T5; else empty."""
+    tasks = getattr(config, "task_specific_params", None) or {}
+    return (tasks.get("summarization") or {}).get("prefix", "")
+
+
 def prepare_inputs(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """The model's inputs (input_ids and attention_mask [B, N], perhaps more) with what its architecture needs.
 

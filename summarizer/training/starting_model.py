@@ -16,6 +16,7 @@ from summarizer.generation_options import GenerationOptions
 from summarizer.models import FastformerSummarizerForSentenceSelection, SummarizerConfig
 from summarizer.models.loading import ModelFiles
 from summarizer.models.mixers import make_mixer
+from summarizer.models.published import source_prefix
 
 # Options that change the computation but not the shape of any weight.
 _OF_TRUNK = (
@@ -41,6 +42,15 @@ def load_tokenizer(config: RunConfig) -> Any:
     return ModelFiles(name, key, needs_config=False).tokenizer()
 
 
+def prefix_of_run(config: RunConfig) -> str:
+    """The text before each document: as the run says, or as the files of the model that it starts from."""
+    if config.task != "summarization":
+        return ""
+    if config.data.source_prefix is None and config.pretrained is not None:
+        return source_prefix(ModelFiles(config.pretrained, "pretrained").config())
+    return config.data.source_prefix or ""
+
+
 def make_model(
     config: RunConfig, tokenizer: Any, auto_class: Any = AutoModelForSeq2SeqLM, **options: Any
 ) -> tuple[Any, list[str]]:
@@ -53,7 +63,9 @@ def make_model(
         model, notes = _new_model(config, tokenizer, auto_class, options), []
     else:
         model, notes = _load_pretrained(config, auto_class, options)
-        model.config.task_specific_params = None  # training adds no prompt to documents, so generation must not either
+        model.config.task_specific_params = None
+    if prefix := prefix_of_run(config):  # generation adds what training added to the documents
+        model.config.task_specific_params = {"summarization": {"prefix": prefix}}
     if config.training.initial_embeddings is not None:
         _copy_embeddings(model, config.training.initial_embeddings)
     if config.training.initial_trunk is not None:

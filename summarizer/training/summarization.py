@@ -1,6 +1,7 @@
 """Summarization as a task: document and summary pairs, a sequence-to-sequence model, ROUGE of generated summaries."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -25,7 +26,7 @@ from summarizer.models.published import prepare_inputs
 from summarizer.padding import IGNORED
 from summarizer.training.extensions import Metric
 from summarizer.training.sentence_selection import mean_average_precision, start_token_weights
-from summarizer.training.starting_model import check_lengths, load_tokenizer, make_model
+from summarizer.training.starting_model import check_lengths, load_tokenizer, make_model, prefix_of_run
 
 SENTENCE_LOSS_WEIGHT = 10.0  # of the mean cross-entropy of the sentences, for each target token
 
@@ -36,6 +37,7 @@ class Summarization:
     def __init__(self, config: RunConfig) -> None:
         self.config = config
         self.tokenizer = load_tokenizer(config)
+        self.data = replace(config.data, source_prefix=prefix_of_run(config))
         self.notes: list[str] = []
         self.extra_metrics: Mapping[str, Metric] = {}
         self._longest = 0
@@ -45,7 +47,7 @@ class Summarization:
 
     def prepare(self, split: Split) -> PreparedData | None:
         """Pairs as token ids, found in the cache or tokenised."""
-        data = self.config.data
+        data = self.data
         entries, limit = data.entries(split)
         if split != "train" and not entries:
             return None

@@ -1,5 +1,6 @@
 import json
 
+import matplotlib.colors
 import matplotlib.image
 import pytest
 
@@ -31,3 +32,15 @@ def test_nothing_is_drawn_of_nothing_nor_by_other_processes(tmp_path, monkeypatc
     monkeypatch.setenv("RANK", "1")
     plot_run(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_equal_curves_are_both_visible_and_a_picture_that_is_newer_stays(tmp_path):
+    write(tmp_path, [{"step": step, "rougeL": 30.0 + step, "rougeLsum": 30.0 + step} for step in (1, 2, 3)])
+    plot_run(tmp_path)
+    pixels = matplotlib.image.imread(tmp_path / "metrics.png")[..., :3]
+    for colour in ("tab:blue", "tab:orange"):
+        near = abs(pixels - matplotlib.colors.to_rgb(colour)).max(axis=-1) < 0.02
+        assert near.sum() > 350, colour  # in the legend alone there are fewer
+    before = (tmp_path / "metrics.png").stat().st_mtime_ns
+    plot_run(tmp_path)
+    assert (tmp_path / "metrics.png").stat().st_mtime_ns == before

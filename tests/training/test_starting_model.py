@@ -1,11 +1,16 @@
+from pathlib import Path
+
 import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, BartConfig, BartForConditionalGeneration
 
 from summarizer import hub
 from summarizer.config import RunConfig
+from summarizer.data.source_tokens import SourceEncoder
 from summarizer.errors import InputError
 from summarizer.generation_options import GenerationOptions
+from summarizer.models.published import source_prefix
+from summarizer.rows import read_rows
 from summarizer.training.loop import train
 from summarizer.training.starting_model import (
     NAMES_WHEN_LOADED,
@@ -15,6 +20,7 @@ from summarizer.training.starting_model import (
     make_generation_config,
     make_model,
 )
+from summarizer.training.summarization import Summarization
 from tests.corpus import tiny_tokenizer
 from tests.tiny import tiny_model
 
@@ -88,9 +94,22 @@ def test_a_pretrained_model_starts_from_its_weights_in_training_mode(configure, 
     assert all(module.training for module in model.modules())
 
 
-def test_a_pretrained_model_keeps_no_prompt_as_it_is_trained_without_one(configure, tokenizer, bart_folder):
-    model, _ = make_model(configure(f"pretrained={bart_folder}", name="pretrained"), tokenizer)
-    assert getattr(model.config, "task_specific_params", None) is None
+@pytest.mark.parametrize(
+    ("setting", "prefix"), [("null", "summarize: "), ("'tldr: '", "tldr: "), ("''", ""), ("none", "none")]
+)
+def test_the_prefix_of_a_pretrained_model_is_before_each_document_in_training_and_summarizing(
+    configure, tokenizer, bart_folder, setting, prefix
+):
+    config = configure(f"pretrained={bart_folder}", f"data.source_prefix={setting}", name="pretrained")
+    model, _ = make_model(config, tokenizer)
+    assert source_prefix(model.config) == prefix
+    trained = Summarization(config).prepare("train")
+    assert trained is not None
+    written = SourceEncoder(tokenizer, prompt=source_prefix(model.config).strip(), sentence_per_line=True)
+    document = next(read_rows(Path(config.data.train[0]))).columns["document"]
+    assert trained.rows[0]["input_ids"] == list(written.encode(document).ids)
+    assert configure("data.source_prefix=null").data.source_prefix is None
+    assert source_prefix(make_model(configure(), tokenizer)[0].config) == ""
 
 
 def test_keys_and_options_of_the_model_are_checked_before_any_data_are_read(configure):
