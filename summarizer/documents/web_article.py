@@ -12,6 +12,11 @@ _LEFT_OUT = frozenset({
     "nav", "button", "select", "textarea", "input", "label", "iframe", "audio", "video", "dialog", "menu", "figure",
 })  # fmt: skip
 _ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "complementary", "menu", "dialog", "alert"})
+_NAMES = re.compile(
+    r"(?<![\w-])(?:mw-editsection|references|reflist|navbox|catlinks|breadcrumbs?|cookie-?(?:banner|notice|consent))"
+    r"(?![\w-])",
+    re.I,
+)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _LINES = frozenset({
     "h1", "h2", "h3", "h4", "h5", "h6", "p", "div", "section", "article", "main", "header", "footer", "aside", "ul",
@@ -45,7 +50,7 @@ def complete_article(body: Any, article: str) -> str:
     Lists, questions and answers are often taken for menus. So if nearly all of a page is text, or the element that
     holds the article has a good part more, all text of that element is taken. Changes `body`, a tree of lxml.html.
     """
-    _remove(body, lambda element: not isinstance(element.tag, str) or element.tag in _UNSEEN_TAGS)
+    _remove(body, _is_no_text)
     whole = _sizes(body)[body].all
     _remove(body, _is_left_out)
     _remove_menus(body)
@@ -69,6 +74,13 @@ def _remove(body: Any, is_unwanted: Callable[[Any], bool]) -> None:
     for element in list(body.iter()):
         if element is not body and element.getparent() is not None and is_unwanted(element):
             element.drop_tree()
+
+
+def _is_no_text(element: Any) -> bool:
+    """Whether an element is a comment, a script or the like, or a list of references or a sign of a known name."""
+    if not isinstance(element.tag, str) or element.tag in _UNSEEN_TAGS:
+        return True
+    return bool(_NAMES.search(f"{element.get('class', '')} {element.get('id', '')}"))
 
 
 def _is_left_out(element: Any) -> bool:

@@ -49,12 +49,14 @@ ITEM = "<li><b>Rule {}.</b> Members repair the quay together on two Saturdays.</
          "\n".join(f"{number}. May guests use the quay?\nNo, the steps are not safe." for number in range(5))),
         ("<dl><dt>Boat</dt><dd>A vessel.</dd></dl><pre>one\n  two</pre><table><tr><td>a</td><td>b</td></tr></table>",
          "Boat\nA vessel.\none\ntwo\na b"),
+        ("<h2>Quay<span class='mw-editsection'>[<a href='/e'>edit</a>]</span></h2><p>Text.</p><ol class='references'>"
+         "<li>Holm, 1999.</li></ol>", "Quay\nText."),
         ("<p>Hello <b>there</b>, all<br>of <i>you</i>.</p><p hidden>x</p><div style='display: none'>y</div>",
          "Hello there, all\nof you."),
         ("<h1>Quay <a href='#quay'>¶</a></h1><p>10<sup>6</sup> fish in 2010<sup>3</sup> and 1999<a href='#n'>[4]</a>, "
          "with CO<sub>2</sub><sup>5</sup> in m<sup>3</sup>.</p>", "Quay\n10^6 fish in 2010 and 1999, with CO2 in m^3."),
     ],
-    ids=["list", "questions", "other blocks", "inline", "superscripts"],
+    ids=["list", "questions", "other blocks", "encyclopedia", "inline", "superscripts"],
 )  # fmt: skip
 def test_all_text_of_a_page_that_is_a_document_is_read(read, body, text):
     assert read("a.html", page(body)).text == text
