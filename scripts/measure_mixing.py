@@ -10,6 +10,9 @@ import typer
 
 from summarizer.cli import run_script
 from summarizer.cli.options import Overwrite
+from summarizer.outputs import check_files, form
+
+RESULT = form("json", "version", "machine", "task", "num_documents", "rows")
 
 
 def main(
@@ -26,9 +29,8 @@ def main(
     from summarizer.config_files import load_config
     from summarizer.experiments.mixing_use import measure_mixing_use, mixing_use_table
     from summarizer.files import write_json
-    from summarizer.outputs import check_files, form
 
-    check_files({output: form("json", "version", "machine", "task", "num_documents", "rows")}, overwrite)
+    check_files({output: RESULT}, overwrite)
     write_json(output, measure_mixing_use(load_config(config, overrides), model))
     print(mixing_use_table(output))
 

@@ -11,10 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from summarizer.cli import main, run_script
+from summarizer.cli.benchmark import BENCHMARKS
 from summarizer.errors import UsageError
+from summarizer.experiments.runs import STUDY_FILES
 from summarizer.outputs import MARK, Form, check_files, check_folder, form, write_all
 
 SAMPLES = Path(__file__).parent.parent / "samples"
+RESULTS = Path(__file__).parent.parent / "results"
 DEFAULT_MODEL = Path(__file__).parent.parent / "summarizer/assets/default"
 PAIRS = str(SAMPLES / "pairs.jsonl")
 RUN = {"data": {"train": [PAIRS], "validation": [PAIRS], "test": [PAIRS], "tokenizer": "default"}}
@@ -230,6 +233,17 @@ def test_forms_tell_files_by_their_names():
         assert not form(kind, "id").fits(Path("broken"))
     assert Form("marked").fits(Path("a.png"))
     assert not Form("marked").fits(Path("a.csv"))
+
+
+def test_the_committed_results_have_the_forms_of_their_commands():
+    for name, _, _ in BENCHMARKS:
+        path = RESULTS / ("profile.json" if name == "profile" else f"benchmarks/{name}.json")
+        for other, _, other_keys in BENCHMARKS:
+            assert form("json", "machine", "settings", *other_keys).fits(path) == (name == other)
+    assert STUDY_FILES["study.json"].fits(RESULTS / "study/pubmed_minutes.json")
+    mixing = importlib.import_module("measure_mixing").RESULT
+    assert mixing.fits(RESULTS / "study/mixing_use_sections.json")
+    assert not mixing.fits(RESULTS / "study/pubmed_minutes.json")
 
 
 def test_only_regular_files_are_replaced_whatever_is_asked():

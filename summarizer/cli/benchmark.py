@@ -109,12 +109,13 @@ def _items(name: str, text: str, kind: Any) -> list[Any]:
     return words
 
 
-for _name, _class, _keys in (
+BENCHMARKS = (  # name, settings, and keys that distinguish the result from those of the others
     ("encoders", settings.EncoderSettings, ["rows.encoder"]),
     ("generation", settings.GenerationSettings, ["rows.system", "settings.num_beams"]),
     ("training", settings.TrainingSettings, ["rows.system", "settings.target_tokens"]),
     ("rouge", settings.RougeBenchmarkSettings, ["rows.processes"]),
     ("mixer", settings.MixerSettings, ["rows.form"]),
     ("profile", settings.ProfileSettings, ["training", "summarizing"]),
-):
+)
+for _name, _class, _keys in BENCHMARKS:
     _add_command(_name, _class, _keys)

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from summarizer.batch.input_documents import InputDocument
-from summarizer.batch.records import SummaryRecord, write_records
+from summarizer.batch.records import SummaryRecord, record_form, write_records
 from summarizer.batch.resume import RecordSink
 from summarizer.evidence import read_evidence
 from summarizer.rows import read_rows
@@ -90,3 +90,16 @@ def test_lone_surrogates_do_not_stop_a_table(tmp_path):
         sink.clear()
     (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
     assert (row["path"], row["candidates"], row["evidence"][0][0]["text"]) == ("a?", ["?"], "?")
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.parquet"])
+def test_a_file_of_records_is_known_by_its_form_and_one_with_a_column_of_someone_else_is_not(tmp_path, name):
+    path = tmp_path / name
+    record = SummaryRecord("a", "a.txt", None, "ok", "s", None, 9, 0, 3, 0.5, ["s", "t"])
+    write_records(path, [record])
+    assert record_form(path).fits(path)
+    if name.endswith("parquet"):
+        return
+    first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([first.replace("candidates", "my_rating"), *rest]))
+    assert not record_form(path).fits(path)
