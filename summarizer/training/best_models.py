@@ -28,7 +28,7 @@ from summarizer.training.checkpoint import (
 from summarizer.training.engine import Engine, weights_applied
 from summarizer.training.run_log import RunLog
 from summarizer.training.task import Task
-from summarizer.training.trained_parameters import without_adapters
+from summarizer.training.trained_parameters import save_adapters, without_adapters
 from summarizer.training.validation import validation_loss
 
 CANDIDATES = "candidates"  # in the run folder: the best validated weights, for their mean
@@ -157,7 +157,13 @@ class BestModels:
         if accelerator.is_main_process:
             signature = self.task.signature(self.data) if self.data is not None else ""
             card = make_card(self.config, step, self.sizes, metrics, signature)
-            save_model_folder(self.folder / name, without_adapters(model), self.task.tokenizer, card)
+            save_model_folder(
+                self.folder / name,
+                without_adapters(model),
+                self.task.tokenizer,
+                card,
+                lambda folder: save_adapters(model, folder / "adapter", self.config.pretrained),
+            )
         accelerator.wait_for_everyone()
 
 

@@ -154,13 +154,19 @@ def prune_checkpoints(folder: Path, keep: int, keep_every: int | None = None) ->
         shutil.rmtree(path, ignore_errors=True)
 
 
-def save_model_folder(path: Path, model: Any, tokenizer: Any, card: str) -> None:
-    """Write a plain Hugging Face model folder (weights, configurations, tokenizer, model card), whole or not at all."""
+def save_model_folder(
+    path: Path, model: Any, tokenizer: Any, card: str, write_more: Callable[[Path], None] = lambda _: None
+) -> None:
+    """Write a plain Hugging Face model folder (weights, configurations, tokenizer, model card), whole or not at all.
+
+    `write_more` may add files to the folder.
+    """
 
     def write(aside: Path) -> None:
         model.save_pretrained(aside)
         tokenizer.save_pretrained(aside)
         (aside / "README.md").write_text(card, encoding="utf-8")
+        write_more(aside)
 
     write_folder(path, write)
 
@@ -180,7 +186,7 @@ def write_folder(target: Path, write: Callable[[Path], None]) -> None:
         raise InputError(f"{target} cannot be written: {getattr(error, 'strerror', None) or error}") from error
     umask = os.umask(0)
     os.umask(umask)
-    for path in filter(Path.is_file, aside.iterdir()):  # safetensors makes its files private
+    for path in filter(Path.is_file, aside.rglob("*")):  # safetensors makes its files private
         path.chmod(0o666 & ~umask)
     replaced = _replaced(target)
     if target.exists():

@@ -1,8 +1,12 @@
 """Training only a part: frozen parameters, and low-rank adapters (LoRA) in place of the weights."""
 
 import copy
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
+
+from safetensors.torch import save_file
 
 from summarizer.config import LoraConfig, TrainingConfig
 from summarizer.errors import InputError
@@ -37,6 +41,22 @@ def without_adapters(model: Any) -> Any:
     if hasattr(merged, "peft_config"):
         del merged.peft_config
     return merged
+
+
+def save_adapters(model: Any, folder: Path, base: str | None) -> None:
+    """Write the adapters of a model, where it has any, as peft's PeftModel.from_pretrained loads them over `base`."""
+    if not hasattr(model, "peft_config"):
+        return
+    from peft import get_peft_model_state_dict
+
+    folder.mkdir()
+    (config,) = model.peft_config.values()
+    replace(config, base_model_name_or_path=base, inference_mode=True).save_pretrained(folder)
+    tensors = get_peft_model_state_dict(model)
+    save_file(
+        {f"base_model.model.{name}": tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
+        folder / "adapter_model.safetensors",
+    )
 
 
 def _insert_adapters(model: Any, settings: LoraConfig) -> None:

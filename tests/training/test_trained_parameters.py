@@ -1,7 +1,10 @@
 """Training only a part of a model."""
 
+import json
+
 import pytest
 import torch
+from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM
 
@@ -52,6 +55,14 @@ def test_adapters_are_trained_resumed_and_merged_into_plain_model_folders(config
     assert changed
     assert all("q_proj" in name or "v_proj" in name for name in changed)
     AutoModelForSeq2SeqLM.from_pretrained(folder / "last")
+    adapter = folder / "last/adapter"
+    assert {path.name for path in adapter.iterdir()} >= {"adapter_config.json", "adapter_model.safetensors"}
+    assert (adapter / "adapter_model.safetensors").stat().st_mode == (folder / "config.yaml").stat().st_mode
+    loaded = PeftModel.from_pretrained(AutoModelForSeq2SeqLM.from_pretrained(bart), adapter).merge_and_unload()
+    for name, value in loaded.state_dict().items():
+        if name in after:
+            torch.testing.assert_close(value, after[name], atol=1e-6, rtol=1e-5)
+    assert json.loads((adapter / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"] == str(bart)
 
 
 def test_the_merged_model_is_the_one_with_adapters(configure):
