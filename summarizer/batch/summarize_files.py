@@ -22,6 +22,7 @@ from summarizer.batch.output_files import RecordFiles
 from summarizer.batch.processes import Processes
 from summarizer.batch.reader_process import DocumentReader
 from summarizer.batch.records import SummaryRecord
+from summarizer.data.source_tokens import encode_text
 from summarizer.errors import InputError
 from summarizer.files import hash_of_file, write_json
 from summarizer.generation.limits import memory_per_token
@@ -34,7 +35,8 @@ from summarizer.rows import row_format
 from summarizer.text import clean_text
 
 _SHOWN_FAILURES = 5
-_CHARACTERS_PER_TOKEN = 4  # about, in English
+_MOST_TOKENS_PER_CHARACTER = 4  # where characters are spelled in bytes
+_SAMPLE = 4000  # characters by which the tokens of a long document are estimated
 _NOTHING_TO_DO = Summary("", 0, 0, 0)  # for a document that has a record, or that another process summarizes
 
 
@@ -106,7 +108,7 @@ def summarize_files(
             progress.advance(len(records), 0 if resumed else sum(record.source_tokens for record in records))
 
         try:
-            documents = _announcing_long_ones(documents, summarizer.model, options.settings, progress.say)
+            documents = _announcing_long_ones(documents, summarizer, options.settings, progress.say)
             summarize = partial(summarizer.batches, settings=options.settings, ahead=True)
             _summarize_all(documents, reader, summarize, sink, processes, done, options.keep_text)
             sink.flush()
@@ -198,16 +200,24 @@ def _announce(found: Inputs, summarizer: Summarizer, options: BatchOptions, say:
 
 
 def _announcing_long_ones(
-    documents: Iterable[InputDocument], model: Any, settings: SummarySettings, say: Callable[[str], None]
+    documents: Iterable[InputDocument], summarizer: Summarizer, settings: SummarySettings, say: Callable[[str], None]
 ) -> Iterator[InputDocument]:
     """The documents; tells the estimated memory of each that is longer than a batch."""
-    bytes_per_token = memory_per_token(model, settings)
+    bytes_per_token = memory_per_token(summarizer.model, settings)
     for document in documents:
-        tokens = min(len(document.text) // _CHARACTERS_PER_TOKEN, settings.max_source_tokens or math.inf)
-        if bytes_per_token and tokens > settings.tokens_per_batch:
-            memory = _size(tokens * bytes_per_token)
-            say(f"{clean_text(document.id)}: about {tokens:,} tokens, estimated memory {memory}")
+        if bytes_per_token and len(document.text) * _MOST_TOKENS_PER_CHARACTER > settings.tokens_per_batch:
+            tokens = min(_estimated_tokens(document.text, summarizer.tokenizer), settings.max_source_tokens or math.inf)
+            if tokens > settings.tokens_per_batch:
+                memory = _size(tokens * bytes_per_token)
+                say(f"{clean_text(document.id)}: about {tokens:,} tokens, estimated memory {memory}")
         yield document
+
+
+def _estimated_tokens(text: str, tokenizer: Any) -> int:
+    """The number of tokens, estimated from a sample out of the middle."""
+    start = max(0, (len(text) - _SAMPLE) // 2)
+    sample = text[start : start + _SAMPLE]
+    return len(encode_text(tokenizer, sample)) * len(text) // len(sample)
 
 
 def _size(num_bytes: float) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 from summarizer.generation.options import SummarySettings
 
 LINEAR_MIXERS = ("fastformer", "linear")  # their memory grows linearly with the tokens
+_TEXT_BYTES = 1024  # of a token outside the model: its text, its sentence and its id
 
 
 def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int | None:
@@ -25,13 +26,16 @@ def source_limit(model: Any, tokenizer: Any, settings: SummarySettings) -> int |
 def memory_per_token(model: Any, settings: SummarySettings) -> int | None:
     """Estimated bytes for each source token; None for an encoder whose memory is not linear in the tokens.
 
-    Counted are the feed-forward and the token mixing of one layer, keys and values of each decoder layer, and the
-    attention of each beam.
+    Counted are the feed-forward and the token mixing of one layer. A decoder that reads the whole document adds keys
+    and values of each layer, and the attention of each beam.
     """
     config = model.config
     if getattr(config, "mixer", None) not in LINEAR_MIXERS:
         return None
     generation = getattr(model, "generation_config", None)  # a sentence selector has none
     beams = settings.num_beams or getattr(generation, "num_beams", None) or 1
-    numbers = 2 * config.encoder_ffn_dim + (4 + 2 * config.decoder_layers) * config.d_model
-    return numbers * model.dtype.itemsize + 8 * beams * config.decoder_attention_heads
+    numbers = 2 * config.encoder_ffn_dim + 6 * config.d_model
+    if config.sentence_selection:
+        return numbers * model.dtype.itemsize + _TEXT_BYTES
+    numbers += 2 * config.decoder_layers * config.d_model
+    return numbers * model.dtype.itemsize + 8 * beams * config.decoder_attention_heads + _TEXT_BYTES
