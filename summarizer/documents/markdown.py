@@ -23,7 +23,7 @@ _LEFT_OUT = re.compile(
     r"|^\[[ xX]\]\s|^\[!\w+\]|^\[\[?_?toc_?\]\]?$|^(?:!!!|\?\?\?)\+?\s\w+",  # a box to tick, admonitions, contents
     re.I,
 )
-_EMPTY_BRACKETS = re.compile(r"\s?(?:\(\s*\)|<\s*>)")
+_TRACES = re.compile(r"\s?(?:\(\s*\)|<\s*>)|\s+(?=[,.;](?:\s|$))")  # of URLs that were left out
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style|svg|head)\b.*?(?:</\1\s*>|\Z)", re.S | re.I)
 _BLOCK_TAG = re.compile(
     r"</?(?:p|div|h[1-6]|li|ul|ol|tr|br|hr|table|details|summary|blockquote|pre|dt|dd)\b[^<>]*>", re.I
@@ -89,7 +89,7 @@ def _inline(tokens: Sequence[Any]) -> str:
         elif token.type == "html_inline":
             tag = re.sub(r"[\s/>].*", "", token.content.lower().replace("</", "<-"), flags=re.S)
             pieces.append({"<br": "\n", "<sup": START, "<-sup": END}.get(tag, ""))
-    return _EMPTY_BRACKETS.sub("", "".join(pieces))
+    return _TRACES.sub("", "".join(pieces))
 
 
 def _block_of_html(source: str) -> tuple[int, str]:

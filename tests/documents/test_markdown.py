@@ -27,7 +27,7 @@ def test_headings_begin_sections(read):
         ("> Quoted\n> text.\n\n* One.[^1]\n* [ ] Two\n1. Three\n\n[^1]: A note\n[^2]: https://a.org/",
          "Quoted text.\nOne.\nTwo\nThree\nA note"),
         ("See <https://a.org/x>, (https://a.org/y_z) or https://a.org/q?a=b. End [x][y].\n\n[y]: https://a.org 'T'",
-         "See , or . End x."),
+         "See, or. End x."),
         ('<h1 align="center">Quay</h1>\n\n<p>\n  <img src="a.png" alt="logo">\n  <b>Boats</b> &amp; nets\n</p>',
          "Quay\nBoats & nets"),
         ("10<sup>6</sup> fish in 2010<sup>3</sup>, CO<sub>2</sub>,<br>a &lt; b, \\*c\\*, snake_case_word, 2 * 3 * 4",
