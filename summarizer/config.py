@@ -57,6 +57,12 @@ class DataConfig:
         'Text before each document, such as "summarize: " for T5. Defaults to the prefix in the files of `pretrained`. '
         '"" means none. Saved with the model, for summarization only.',
     )
+    source_language: str | None = setting(
+        None, "Language code of the documents for mBART, NLLB or M2M100, such as en_XX. Defaults to the tokenizer's."
+    )
+    target_language: str | None = setting(
+        None, "Language code of the summaries. Defaults to the tokenizer's, or to that of the documents."
+    )
     sentence_per_line: bool = setting(
         True, "Put each sentence of a document on its own line before tokenization. Saved with the model."
     )

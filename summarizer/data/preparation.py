@@ -106,6 +106,8 @@ def _cache_key(
     relevant = ("document_column", "summary_column", "max_source_tokens", "max_target_tokens", "sentence_per_line")
     if target == "label":
         relevant = ("document_column", "label_column", "max_source_tokens", "sentence_per_line")
+    if getattr(tokenizer, "src_lang", None) is not None:  # the fingerprint of the tokenizer has that of documents only
+        relevant += ("source_language", "target_language")
     if config.source_prefix:
         relevant += ("source_prefix",)
     if split == "train":
@@ -165,14 +167,14 @@ def _write_arrow(
     pairs = itertools.islice(pairs, limit)
     prefix = (config.source_prefix or "").strip()
     sources = SourceEncoder(tokenizer, config.max_source_tokens, prefix, config.sentence_per_line)
-    targets = SourceEncoder(tokenizer, config.max_target_tokens) if target == "summary" else None
+    targets = SourceEncoder(tokenizer, config.max_target_tokens, as_target=True) if target == "summary" else None
     with (
         WorkProgress(f"preparing {split}", "pairs", limit) as progress,
         write_whole(arrow, "wb") as file,
         pa.ipc.new_stream(file, schema) as writer,
     ):
         for batch in _batched(pairs, PAIRS_AT_A_TIME):
-            columns = _tokenize(batch, sources, targets)
+            columns = _tokenize(batch, sources, targets, tokenizer.eos_token_id)
             totals["pairs"] += len(batch)
             for side in ("source", "target"):
                 totals[f"truncated_{side}s"] += sum(dropped > 0 for dropped in columns[f"dropped_{side}"])
@@ -205,12 +207,14 @@ def _without_duplicates(pairs: Iterator[Pair], totals: Counter[str], drop: bool)
             yield pair
 
 
-def _tokenize(batch: list[Pair], sources: SourceEncoder, targets: SourceEncoder | None) -> dict[str, list]:
+def _tokenize(
+    batch: list[Pair], sources: SourceEncoder, targets: SourceEncoder | None, end: int | None
+) -> dict[str, list]:
     documents = sources.encode_many([pair.document for pair in batch])
     texts = [pair.target for pair in batch]
     encoded = [Source((0,), 1) for _ in batch] if targets is None else targets.encode_many(texts)
     # A summary cut off has no end: the model must not learn to stop in the middle of a sentence.
-    labels = [target.ids[:-1] if target.dropped_tokens else target.ids for target in encoded]
+    labels = [_without_end(target.ids, end) if target.dropped_tokens else target.ids for target in encoded]
     return {
         "id": [pair.id for pair in batch],
         "input_ids": [source.ids for source in documents],
@@ -221,6 +225,11 @@ def _tokenize(batch: list[Pair], sources: SourceEncoder, targets: SourceEncoder 
         "dropped_source": [source.dropped_tokens for source in documents],
         "dropped_target": [target.dropped_tokens for target in encoded],
     }
+
+
+def _without_end(ids: tuple[int, ...], end: int | None) -> tuple[int, ...]:
+    """Without the end token, which may stand before the token of a language."""
+    return tuple(token_id for token_id in ids if token_id != end) if end in ids else ids[:-1]
 
 
 def _batched(items: Iterator[Pair], size: int) -> Iterator[list[Pair]]:

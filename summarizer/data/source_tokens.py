@@ -31,7 +31,8 @@ class SourceEncoder:
 
     The end of a longer text is dropped; the tokens that the tokenizer adds at the ends are always kept. With
     `sentence_per_line` each sentence is a line, as it was when a model of ours was trained. The sentences are those of
-    `language`; by default, of the language that is detected in each document.
+    `language`; by default, of the language that is detected in each document. With `as_target` the added tokens are
+    those of a summary: of a multilingual tokenizer, they name its language.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class SourceEncoder:
         prompt: str = "",
         sentence_per_line: bool = False,
         language: str | None = None,
+        as_target: bool = False,
     ) -> None:
         self._sentence_per_line = sentence_per_line
         self._language = language
@@ -48,7 +50,7 @@ class SourceEncoder:
         self._max_tokens = max_tokens
         self._scripts = ScriptCheck(tokenizer)
         probe = encode_text(tokenizer, "a")
-        framed = tokenizer("a", verbose=False).input_ids
+        framed = tokenizer(**{"text_target" if as_target else "text": "a"}, verbose=False).input_ids
         start = next((i for i in range(len(framed)) if framed[i : i + len(probe)] == probe), 0)
         self._opening, self._closing = framed[:start], framed[start + len(probe) :]
         self._prompt = encode_text(tokenizer, prompt) if prompt else []

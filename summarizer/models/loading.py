@@ -44,10 +44,10 @@ class ModelFiles:
         with self._loading("configuration"):
             return AutoConfig.from_pretrained(self._path, local_files_only=self._cached_only)
 
-    def tokenizer(self) -> Any:
-        """The tokenizer."""
+    def tokenizer(self, **options: Any) -> Any:
+        """The tokenizer. `options` are those of `from_pretrained`."""
         with self._loading("tokenizer"):
-            return AutoTokenizer.from_pretrained(self._path, local_files_only=self._cached_only)
+            return AutoTokenizer.from_pretrained(self._path, local_files_only=self._cached_only, **options)
 
     def weights(
         self, auto_class: Any, device: torch.device | None = None, **options: Any

@@ -39,7 +39,19 @@ def load_tokenizer(config: RunConfig) -> Any:
     """The tokenizer that the run names: its own, that of the model it starts from, or the default."""
     key = "pretrained" if config.data.tokenizer is None and config.pretrained else "data.tokenizer"
     name = config.data.tokenizer or config.pretrained or "default"
-    return ModelFiles(name, key, needs_config=False).tokenizer()
+    files = ModelFiles(name, key, needs_config=False)
+    tokenizer, data = files.tokenizer(), config.data
+    given = {"source_language": data.source_language, "target_language": data.target_language}
+    if not any(given.values()):
+        return tokenizer
+    codes = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab(), *getattr(tokenizer, "lang_code_to_id", ())}
+    for setting, code in given.items():
+        if code is not None and not hasattr(tokenizer, "src_lang"):
+            raise InputError(f"data.{setting}: the tokenizer '{name}' has no languages")
+        if code is not None and code not in codes:
+            raise InputError(f"data.{setting}: '{code}' is not a language code of the tokenizer '{name}'")
+    source = data.source_language or tokenizer.src_lang
+    return files.tokenizer(src_lang=source, tgt_lang=data.target_language or tokenizer.tgt_lang or source)
 
 
 def prefix_of_run(config: RunConfig) -> str:
@@ -75,7 +87,24 @@ def make_model(
     model.config.sentence_per_line = config.data.sentence_per_line
     if auto_class is AutoModelForSeq2SeqLM:
         model.generation_config = make_generation_config(model, config.generation)
+        notes += _start_in_language(model, tokenizer, config)
     return model.train(), notes  # a pretrained model is loaded in evaluation mode
+
+
+def _start_in_language(model: Any, tokenizer: Any, config: RunConfig) -> list[str]:
+    """Let summaries start with the token of their language, if the tokenizer has languages; returns a note."""
+    if getattr(tokenizer, "src_lang", None) is None:
+        return []
+    framed = tokenizer(text_target="a").input_ids
+    ordinary = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.unk_token_id}
+    first, last = (token_id if token_id not in ordinary else None for token_id in (framed[0], framed[-1]))
+    if first in tokenizer.all_special_ids:  # mBART-50, NLLB
+        model.generation_config.forced_bos_token_id = first
+    elif last is not None:  # the first mBART: the labels are shifted so that their last token is the first
+        model.config.decoder_start_token_id = model.generation_config.decoder_start_token_id = last
+    if config.data.target_language is not None:
+        return []
+    return [f"summaries are in {tokenizer.tgt_lang or tokenizer.src_lang}; data.target_language sets another language"]
 
 
 def check_new_model(config: RunConfig) -> None:
