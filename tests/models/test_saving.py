@@ -183,8 +183,8 @@ def test_weights_absent_from_a_folder_are_initialised_and_reported(tmp_path):
         assert parameter.abs().max() < 5, name
 
 
-def test_from_options_names_an_unknown_key_and_the_choices():
-    with pytest.raises(ValueError, match=r"model\.mixxer: unknown key; choose from .*mixer, mixer_options"):
+def test_from_options_names_an_unknown_key_and_the_nearest_one():
+    with pytest.raises(ValueError, match=r"model\.mixxer: unknown key; did you mean mixer"):
         SummarizerConfig.from_options({"mixxer": "full"})
     assert SummarizerConfig.from_options({"mixer": "full", "d_model": 64}).d_model == 64
     assert SummarizerConfig.from_options({"dropout": 0}).dropout == 0.0
