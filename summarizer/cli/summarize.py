@@ -18,7 +18,7 @@ def summarize(
         typer.Argument(
             metavar="INPUT",
             help="Files, folders (read recursively) and globs: text, Markdown, HTML, PDF, Word, EPUB and JATS XML; "
-            ".jsonl, .csv and .parquet with one document per row; any of these as .gz; - for plain text on stdin.",
+            ".jsonl, .csv, .tsv and .parquet with one document per row; any of these as .gz; - for text on stdin.",
         ),
     ] = None,
     output: Annotated[
