@@ -139,7 +139,7 @@ def test_an_entry_that_leads_to_nothing_is_an_error_that_names_it(tmp_path):
     for entry, named in (
         (tmp_path / "none.jsonl", r"data\.test: .*none\.jsonl.* matches no file"),
         (tmp_path / "*.csv", r"\*\.csv.* matches no file"),
-        (tmp_path, r"data\.test: the folder .* holds no file test\* \(\.jsonl, \.csv, \.parquet\)"),
+        (tmp_path, r"data\.test: the folder .* holds no file test\* \(\.jsonl, \.csv, \.tsv, \.parquet\)"),
     ):
         with pytest.raises(InputError, match=named):
             find_pairs([str(entry)], "test")

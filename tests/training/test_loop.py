@@ -496,9 +496,9 @@ def test_tensorboard_gets_what_metrics_jsonl_gets(configure):
     overrides = ["training.trackers=[tensorboard]", "training.steps=2", "training.validate_every=2"]
     folder = train(configure(*overrides, "training.rouge_examples=0"))
     events = EventAccumulator(str(next(folder.rglob("events.out.*")).parent)).Reload()
-    assert [event.step for event in events.Scalars("loss")] == [1, 2]
-    assert [event.value for event in events.Scalars("loss")] == pytest.approx(list(losses_of(folder).values()))
-    assert len(events.Scalars("validation_loss")) == 1
+    assert [event.step for event in events.Scalars("train/loss")] == [1, 2]
+    assert [event.value for event in events.Scalars("train/loss")] == pytest.approx(list(losses_of(folder).values()))
+    assert len(events.Scalars("validation/loss")) == 1
 
 
 def tiny_bart_folder(path):
