@@ -33,6 +33,7 @@ FILES = {
     **{f"benchmark {name}": (["benchmark", name, "-o", "OUT.json"], ["OUT.json"])
        for name in ("generation", "training", "rouge", "mixer", "profile")},
     "measure_mixing": (["measure_mixing", "run.yaml", "default", "-o", "OUT.json"], ["OUT.json"]),
+    "measure_readers": (["measure_readers", "packages", "-o", "OUT.json"], ["OUT.json"]),
     "batch_resume": (["batch_resume", "-o", "OUT.json"], ["OUT.json"]),
     "measure_batches": (["measure_batches", "-o", "OUT.json"], ["OUT.json"]),
     "training_resume": (["training_resume", "-o", "OUT.json"], ["OUT.json"]),
@@ -244,6 +245,7 @@ def test_the_committed_results_have_the_forms_of_their_commands():
     mixing = importlib.import_module("measure_mixing").RESULT
     assert mixing.fits(RESULTS / "study/mixing_use_sections.json")
     assert not mixing.fits(RESULTS / "study/pubmed_minutes.json")
+    assert importlib.import_module("measure_readers").RESULT.fits(RESULTS / "readers/pages_and_books_after.json")
 
 
 def test_only_regular_files_are_replaced_whatever_is_asked():
