@@ -43,7 +43,7 @@ IMPORTED = (
     *("transformers.models.auto.modeling_auto", "transformers.models.bart.modeling_bart"),
     *("transformers.models.led.modeling_led", "transformers.models.pegasus_x.modeling_pegasus_x", "matplotlib.pyplot"),
     *("accelerate", "accelerate.commands.launch", "accelerate.commands.accelerate_cli", "safetensors.torch", "peft"),
-    *("pypdf", "trafilatura", "typer.testing", "rich.progress", "scipy.stats"),
+    *("pypdf", "pypdfium2.raw", "trafilatura", "typer.testing", "rich.progress", "scipy.stats"),
 )
 
 

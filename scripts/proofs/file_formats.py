@@ -2,6 +2,7 @@
 
 import html
 import io
+import re
 import zipfile
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -27,27 +28,16 @@ def epub(title: str, chapters: list[str], other: Mapping[str, str | None] | None
     return zipped({name: content.encode() for name, content in parts.items() if content is not None})
 
 
+_HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+
+
 def pdf(*lines: str, password: str | None = None, num_pages: int = 1) -> bytes:
     """A PDF whose pages all hold these lines; with none, pages without text, as of a scan."""
     from pypdf import PdfReader, PdfWriter
 
     commands = " ".join(f"({line}) Tj T*" for line in lines)
     stream = f"BT /F1 12 Tf 14 TL 72 720 Td {commands} ET".encode() if lines else b""
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b"3 0 R " * num_pages, num_pages),
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
-        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        b"<< /Title (A PDF) >>",
-    ]
-    content, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(content))
-        content += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    content += b"xref\n0 6\n0000000000 65535 f \n" + table
-    content += b"trailer << /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF" % content.index(b"xref\n0 6")
+    content = pdf_of_streams([stream] * num_pages)
     if password is None:
         return content
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(content)))
@@ -55,6 +45,44 @@ def pdf(*lines: str, password: str | None = None, num_pages: int = 1) -> bytes:
     buffer = io.BytesIO()
     writer.write(buffer)
     return buffer.getvalue()
+
+
+def pdf_of_lines(pages: list[list[tuple[float, float, float, str]]], font: bytes = _HELVETICA) -> bytes:
+    """A PDF of pages of lines (x, y, size, text), in points from the lower left corner."""
+    streams = []
+    for lines in pages:
+        escaped = [(x, y, size, re.sub(r"([()\\])", r"\\\1", text)) for x, y, size, text in lines]
+        commands = [f"BT /F1 {size} Tf {x} {y} Td ({text}) Tj ET" for x, y, size, text in escaped]
+        streams.append("\n".join(commands).encode("cp1252"))
+    return pdf_of_streams(streams, font)
+
+
+def pdf_of_streams(streams: list[bytes], font: bytes = _HELVETICA) -> bytes:
+    """A PDF with a page for each stream of commands; /F1 is the font."""
+    contents = list(dict.fromkeys(streams))
+    first_page = 5 + len(contents)
+    kids = b" ".join(b"%d 0 R" % (first_page + number) for number in range(len(streams)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(streams)),
+        b"<< /Title (A PDF) >>",
+        font,
+        *(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream) for stream in contents),
+        *(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 4 0 R >> >> >>" % (5 + contents.index(stream))
+            for stream in streams
+        ),
+    ]
+    content, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(content))
+        content += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    start = len(content)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    size = len(objects) + 1
+    content += b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, table)
+    return content + b"trailer << /Size %d /Root 1 0 R /Info 3 0 R >>\nstartxref\n%d\n%%%%EOF" % (size, start)
 
 
 _NAMESPACES = {

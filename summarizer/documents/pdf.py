@@ -1,42 +1,85 @@
-"""PDF: the text of its pages, lines joined into paragraphs."""
+"""PDF: the text of its pages as paragraphs, without running headers, contents pages and reference lists."""
 
-import logging
 import re
-from io import BytesIO
+from typing import Any
 
 from summarizer.documents.document import Document, ReadingOptions
+from summarizer.documents.pdf_left_out import leave_out
+from summarizer.documents.pdf_lines import Page, PageReader
+from summarizer.documents.pdf_paragraphs import join_lines
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text
 
+# Titles that programs put in: file names and templates' texts.
+_NO_TITLE = re.compile(
+    r"untitled.*|.*\.(?:docx?|tex|dvi|indd|qxd|pdf|pptx?|xlsx?|odt|rtf|ps|fm|html?)|\(anonymous\)|\(?unspecified\)?"
+    r"|(?:word|powerpoint) .*|title|document\d*|unknown|slide \d+",
+    re.IGNORECASE,
+)
+
 
 def read_pdf(content: bytes, options: ReadingOptions) -> Document:
-    """Read a PDF. Raises InputError if it is broken, locked, without text, or has too many pages."""
-    pypdf = import_optional("pypdf", "documents", "reading this kind of file")
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns about every untidy file
+    """Read a PDF.
+
+    Raises InputError if it is broken, protected by a password, without readable text, or has too many pages.
+    """
+    pdfium = import_optional("pypdfium2", "documents", "reading this kind of file")
     try:
-        reader = pypdf.PdfReader(BytesIO(content))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise InputError("protected by a password")
-        if len(reader.pages) > options.max_pages:
-            raise InputError(f"more pages than --max-pages allows ({len(reader.pages):,} of {options.max_pages:,})")
-        pages = [_paragraphs(clean_text(page.extract_text())) for page in reader.pages]
-        title = clean_text(str((reader.metadata or {}).get("/Title") or "")) or None
-    except InputError:
-        raise
-    except Exception as error:  # a broken file may raise anything in pypdf
-        raise InputError(f"broken PDF: {error or type(error).__name__}") from error
-    text = clean_text("\n".join(pages))
-    if not text and pages:
+        pdf = pdfium.PdfDocument(content)
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) == pdfium.raw.FPDF_ERR_PASSWORD:
+            raise InputError("protected by a password") from error
+        raise InputError("broken PDF" if content else "broken PDF: an empty file") from error
+    try:
+        if len(pdf) > options.max_pages:
+            raise InputError(f"more pages than --max-pages allows ({len(pdf):,} of {options.max_pages:,})")
+        pages = _read_pages(pdf, pdfium.PdfiumError)
+        title = _title(pdf)
+    finally:
+        pdf.close()
+    notes = _check(pages)
+    kept, left_out = leave_out([page.lines for page in pages])
+    notes += [f"{count:,} {'line' if count == 1 else 'lines'} left out {kind}" for kind, count in left_out.items()]
+    return Document(clean_text(join_lines(kept)), title, notes=tuple(notes))
+
+
+def _read_pages(pdf: Any, error_type: type[Exception]) -> list[Page]:
+    reader, pages = PageReader(), []
+    for number in range(len(pdf)):
+        try:
+            page = pdf[number]
+        except error_type:
+            pages.append(Page(is_broken=True))
+            continue
+        try:
+            pages.append(reader.read(page))
+        finally:
+            page.close()
+    return pages
+
+
+def _title(pdf: Any) -> str | None:
+    title = re.sub(r"^Microsoft (?:Office )?\w+ - ", "", clean_text(pdf.get_metadata_value("Title")).replace("\n", " "))
+    return None if _NO_TITLE.fullmatch(title) else title or None
+
+
+def _check(pages: list[Page]) -> list[str]:
+    """Notes of what could not be read; raises InputError if nothing or too little could."""
+    num_characters = sum(page.num_characters for page in pages)
+    num_unreadable = sum(page.num_unreadable for page in pages)
+    without = [page for page in pages if not page.lines]
+    if pages and all(page.is_broken for page in pages):
+        raise InputError("broken PDF: none of its pages can be read")
+    if num_unreadable > 0.3 * num_characters:
+        raise InputError("its fonts do not say which characters they show; run text recognition (OCR) on it first")
+    if len(without) == len(pages):
         raise InputError("PDF without text, perhaps scanned; run text recognition (OCR) on it first")
-    return Document(text, title)
-
-
-def _paragraphs(page: str) -> str:
-    """The page with its lines joined into paragraphs: a line that is nearly full continues in the next."""
-    lines = page.split("\n")
-    full = 0.75 * sorted(len(line) for line in lines)[int(0.9 * (len(lines) - 1))]
-    text = ""
-    for line in lines:
-        text += line + (" " if len(line) >= full and not line.endswith((".", "?", "!", ":")) else "\n")
-    return re.sub(r"(?<=[a-z])- (?=[a-z])", "", text)  # a hyphenated word
+    notes = []
+    if without:
+        notes.append(f"{len(without):,} of {len(pages):,} pages have no text, perhaps scanned")
+    if num_unreadable > max(20, 0.01 * num_characters):
+        notes.append(f"{num_unreadable:,} characters left out: their fonts do not say which they are")
+    if rotated := sum(page.num_rotated for page in pages):
+        notes.append(f"{rotated:,} lines left out that are written in another direction")
+    return notes

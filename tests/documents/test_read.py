@@ -67,7 +67,9 @@ def test_broken_and_oversized_word_documents_are_errors(read, tmp_path):
         read_document(tmp_path / "e.pdf", ReadingOptions(max_pages=0))
 
 
-@pytest.mark.parametrize(("name", "module"), [("a.pdf", "pypdf"), ("a.html", "trafilatura"), ("a.xml", "lxml.etree")])
+@pytest.mark.parametrize(
+    ("name", "module"), [("a.pdf", "pypdfium2"), ("a.html", "trafilatura"), ("a.xml", "lxml.etree")]
+)
 def test_a_missing_library_is_named_with_how_to_install_it(read, monkeypatch, name, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=r'pip install -e "\.\[documents\]"'):
