@@ -12,14 +12,17 @@ _LINE_BREAKS = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _SPACES = re.compile(r"[\t \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 # Control characters but \t and \n, soft hyphens, byte-order marks, non-characters, lone surrogates.
 _UNWANTED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
+_LIGATURES = re.compile("[\ufb00-\ufb06]")
+_SPELLED_OUT = ("ff", "fi", "fl", "ffi", "ffl", "st", "st")
 
 
 def clean_text(text: str) -> str:
     """Text as lines without blank ones: one kind of newline, single spaces, no control characters or lone surrogates.
 
-    Cleaning clean text changes nothing.
+    Ligatures (U+FB00 to U+FB06) are spelled out. Cleaning clean text changes nothing.
     """
     text = _UNWANTED.sub("", _LINE_BREAKS.sub("\n", text))
+    text = _LIGATURES.sub(lambda match: _SPELLED_OUT[ord(match.group()) - 0xFB00], text)
     lines = (_SPACES.sub(" ", line).strip() for line in text.split("\n"))
     return "\n".join(line for line in lines if line)
 

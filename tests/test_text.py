@@ -16,6 +16,10 @@ def test_control_characters_marks_and_lone_surrogates_are_gone():
     assert clean_text("\ufeffa\x00b\x07c\ud800d\xade\x7f\uffff") == "abcde"
 
 
+def test_ligatures_are_spelled_out():
+    assert clean_text("oﬀer, ﬁsh, ﬂow, oﬃce, baﬄe, ﬅ, ﬆ") == "offer, fish, flow, office, baffle, st, st"
+
+
 @given(st.text(st.characters()))
 def test_clean_text_is_encodable_and_stays_as_it_is(text):
     clean = clean_text(text)

@@ -176,7 +176,7 @@ def add_broken(corpus: Corpus) -> None:
     )
     corpus.fails("scanned", {"broken/scan.pdf": pdf()})
     corpus.fails("password", {"broken/locked.pdf": pdf(*LINES, password="secret")})
-    corpus.fails("not read within 5 s", {"broken/slow.pdf": pdf(*"x" * 90_000, num_pages=20)})
+    corpus.fails("not read within 5 s", {"broken/slow.pdf": pdf(*["xx"] * 90_000, num_pages=20)})
     corpus.fails("more pages", {"broken/pages.pdf": pdf(*LINES, num_pages=21)})
     corpus.fails(
         "broken Word", {"broken/text.docx": TEXT, "broken/zip.docx": zipped({"a": b"b"}), "broken/empty.docx": ""}
