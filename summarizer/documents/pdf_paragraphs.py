@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from summarizer.documents.pdf_lines import Line
@@ -48,7 +48,7 @@ def join_lines(pages: Sequence[Sequence[Line]]) -> str:
                 footnotes[-1].append(line.text)
             else:
                 footnotes.append([line.text])
-    words = Counter(word.casefold() for page in pages for line in page for word in _WORD.findall(line.text))
+    words = _whole_words(line.text for page in pages for line in page)
     return "\n".join(_join(lines, words) for lines in [*paragraphs, *footnotes])
 
 
@@ -139,6 +139,18 @@ def _join(lines: Sequence[str], words: Counter[str]) -> str:
         else:
             text = text[:-1] + line
     return text
+
+
+def _whole_words(lines: Iterable[str]) -> Counter[str]:
+    """How often each word occurs that no line's end divides, in lower case."""
+    words: Counter[str] = Counter()
+    is_divided = False
+    for line in lines:
+        found = [word.casefold() for word in _WORD.findall(line)]
+        start = int(is_divided)
+        is_divided = bool(_divided_word(line))
+        words.update(found[start : len(found) - is_divided])
+    return words
 
 
 def _divided_word(text: str) -> str:

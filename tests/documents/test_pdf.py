@@ -65,6 +65,7 @@ def test_encrypted_files_that_open_without_a_password_are_read(read):
 @pytest.mark.parametrize(
     ("before", "after", "joined"),
     [
+        ("We quan-", "tify it.", "We quantify it."),
         ("We compare two-", "and three-year plans.", "two- and three-year plans."),
         ("A mid-term report on short- or mid-", "term effects.", "short- or mid-term effects."),
         ("This is a paper by Smith-", "Jones and others.", "Smith-Jones and others."),
