@@ -21,8 +21,18 @@ class SummarySettings(GenerationOptions):
         "extract: the best sentences of the document, word for word. write: the model writes the summary. Defaults to "
         "extract for models that select sentences, such as the default model, and to write for others.",
     )
-    max_words: int | None = setting(None, "Maximum summary length of an extract, in words.", at_least=1)
-    max_sentences: int | None = setting(None, "Maximum summary length of an extract, in sentences.", at_least=1)
+    grounded: bool | None = setting(
+        None,
+        "Hold each sentence that is written to a shortened form of one sentence of the document. On by default for "
+        "models that copy, such as the default model.",
+        option="--grounded/--no-grounded",
+    )
+    max_words: int | None = setting(
+        None, "Maximum summary length in words, for extracts and grounded summaries.", at_least=1
+    )
+    max_sentences: int | None = setting(
+        None, "Maximum summary length in sentences, for extracts and grounded summaries.", at_least=1
+    )
     length: Literal["short", "medium", "long"] | None = setting(  # LENGTHS; the two token limits override it
         None, "Summary length: at most 64, 160 or 384 tokens."
     )

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import itertools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,21 +12,18 @@ from typing import Any
 import torch
 from transformers import GenerationConfig, LogitsProcessorList
 
+from summarizer.data.selection_labels import line_break_id
 from summarizer.data.source_tokens import Source, special_ids
-from summarizer.data.tokenizer import lowercases
 from summarizer.errors import InputError
 from summarizer.generation.batched import BatchedSummarizer
 from summarizer.generation.beam_search import beam_search, can_search
-from summarizer.generation.constraints import (
-    NoRepeatedWords,
-    NumbersOfDocuments,
-    Pieces,
-    RefuseNonFinite,
-)
+from summarizer.generation.choosing import Budget
+from summarizer.generation.constraints import Pieces, RefuseNonFinite
 from summarizer.generation.options import Summary, SummarySettings
-from summarizer.generation.restoring import Casing, Numbers
+from summarizer.generation.restoring import Numbers
 from summarizer.generation.selecting import read_and_score
-from summarizer.text import clean_text
+from summarizer.generation.wording import FreeWording, GroundedWording, Wording
+from summarizer.models.seq2seq import EncoderOutput
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
 
@@ -40,6 +38,8 @@ class SummaryWriter(BatchedSummarizer):
         self._pieces = Pieces(tokenizer, model.config.get_text_config(decoder=True).vocab_size)
         self._generation = _generation_config(model, settings)
         self._max_new_tokens: int = self._generation.max_new_tokens
+        if (settings.max_words or settings.max_sentences) and not self._grounded:
+            raise InputError("max_words and max_sentences need method=extract or grounded writing")
         if (settings.temperature is not None or settings.top_p is not None) and not self._generation.do_sample:
             raise InputError("temperature and top_p need do_sample")
         self._generation.num_return_sequences = count = settings.num_candidates
@@ -52,45 +52,80 @@ class SummaryWriter(BatchedSummarizer):
         config.max_new_tokens = min(cap + self._num_forced, self._max_new_tokens)
         config.min_new_tokens = min(config.min_new_tokens or 0, cap) or None
         inputs = self._inputs(model, sources)
-        numbers = NumbersOfDocuments(self._pieces, inputs["input_ids"]) if self._only_known_numbers else None
         with _evaluating(model, config), self._random_state(sources):
+            chosen = None
             if getattr(model.config, "sentence_selection", False):
-                document, scored, _ = read_and_score(model, inputs, sources)
-                document = model.select(document, scored)
-                inputs = {"encoder_outputs": document, "attention_mask": document.source_mask}
+                document, chosen = self._select(model, inputs, sources)
+                generation_inputs = {"encoder_outputs": document, "attention_mask": document.source_mask}
+            else:
+                generation_inputs = inputs
+            wording = self._wording(sources, inputs["input_ids"], chosen, config)
             rows = model.generate(
-                **inputs,
+                **generation_inputs,
                 generation_config=config,
-                logits_processor=self._constraints(numbers),
+                logits_processor=LogitsProcessorList([RefuseNonFinite(), *wording.processors]),
                 custom_generate=beam_search if can_search(model, config) else None,
             )
         each = self._settings.num_candidates
         summaries = []
         for number, source in enumerate(sources):
-            casing = Casing(source.text) if lowercases(self._tokenizer) else None
             written = []
             for row in rows[number * each : (number + 1) * each].tolist():
                 ids = [token_id for token_id in row if token_id not in self._special][:cap]
-                if numbers is not None:
-                    ids = numbers.without_unfinished(number, ids)
-                text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
-                text = self._numbers.restore(text, ids, source.text, source.ids)
-                written.append((text if casing is None else casing.restore(text), len(ids)))
+                written.append(self._within_limits(wording.of(number, ids)))
             summaries.append(self._summary(source, written))
         return summaries
+
+    def _select(
+        self, model: Any, inputs: dict[str, torch.Tensor], sources: list[Source]
+    ) -> tuple[EncoderOutput, list[list[int]]]:
+        """What the decoder reads of each document, and the sentences that this comes from."""
+        document, scored, by_source = read_and_score(model, inputs, sources)
+        budget = Budget(tokens=model.config.selected_tokens)
+        chosen = [each.choose(budget) for each in by_source]
+        mask = torch.zeros_like(scored.mask)
+        for row, indices in zip(mask, chosen, strict=True):
+            row[indices] = True
+        return model.select(document, scored, mask), chosen
+
+    def _wording(
+        self, sources: list[Source], input_ids: torch.Tensor, chosen: list[list[int]] | None, config: GenerationConfig
+    ) -> FreeWording | GroundedWording:
+        if not self._grounded:
+            no_repeat_words = getattr(config, "no_repeat_words", None)
+            return FreeWording(
+                self._pieces, self._tokenizer, self._numbers, sources, input_ids, no_repeat_words,
+                self._only_known_numbers,
+            )  # fmt: skip
+        reads_lines = getattr(self._model.config, "sentence_per_line", False)
+        return GroundedWording(
+            self._pieces, self._tokenizer, sources, chosen,
+            line_break=line_break_id(self._tokenizer) if reads_lines else None,
+            ends=config.eos_token_id,  # pyright: ignore
+            max_new_tokens=config.max_new_tokens,  # pyright: ignore
+            prompt_length=self._num_forced,
+        )  # fmt: skip
+
+    def _within_limits(self, wording: Wording) -> Wording:
+        """The first lines of a grounded summary, as many as `max_words` and `max_sentences` allow, at least one."""
+        words, sentences = self._settings.max_words, self._settings.max_sentences
+        if wording.evidence is None or (words is None and sentences is None):
+            return wording
+        lines = wording.text.split("\n")
+        sizes = list(itertools.accumulate(len(line.split()) for line in lines))
+        kept = sum(words is None or size <= words for size in sizes) or 1
+        kept = min(kept, sentences or kept)
+        return replace(wording, text="\n".join(lines[:kept]), evidence=wording.evidence[:kept])
+
+    @property
+    def _grounded(self) -> bool:
+        asked = self._settings.grounded
+        return bool(getattr(self._model.config, "copy_mechanism", False)) if asked is None else asked
 
     @property
     def _only_known_numbers(self) -> bool:
         asked = self._settings.numbers_from_document
         return len(self._numbers.ids) > 0 if asked is None else asked
-
-    def _constraints(self, numbers: NumbersOfDocuments | None) -> LogitsProcessorList:
-        constraints = LogitsProcessorList([RefuseNonFinite()])
-        if size := getattr(self._generation, "no_repeat_words", None):
-            constraints.append(NoRepeatedWords(self._pieces, size))
-        if numbers is not None:
-            constraints.append(numbers)
-        return constraints
 
     @property
     def _num_forced(self) -> int:
@@ -109,13 +144,14 @@ class SummaryWriter(BatchedSummarizer):
     def _may_share(self, first: Source, other: Source) -> bool:
         return not self._generation.do_sample and self._cap(first) == self._cap(other)
 
-    def _summary(self, source: Source, written: list[tuple[str, int]]) -> Summary:
-        text, num_tokens = next(((text, count) for text, count in written if text), ("", 0))
+    def _summary(self, source: Source, written: list[Wording]) -> Summary:
         read = (source.num_text_tokens, source.dropped_tokens)
-        if not text:
+        filled = [wording for wording in written if wording.text]
+        if not filled:
             return Summary("", *read, 0, "failed", "the model wrote an empty summary")
-        candidates = tuple(dict.fromkeys(text for text, _ in written if text)) if len(written) > 1 else ()
-        return Summary(text, *read, num_tokens, candidates=candidates)
+        candidates = tuple(dict.fromkeys(wording.text for wording in filled)) if len(written) > 1 else ()
+        best = filled[0]
+        return Summary(best.text, *read, best.num_tokens, candidates=candidates, evidence=best.evidence)
 
     @contextmanager
     def _random_state(self, sources: list[Source]) -> Iterator[None]:
