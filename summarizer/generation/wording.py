@@ -92,7 +92,8 @@ class GroundedWording:
         """The summary of document `number` of the batch from its text tokens; empty where they are not grounded."""
         lines, evidence = [], []
         text, sentences = self._texts[number], self._sentences[number]
-        for line in self._grounding.lines(number, ids) or []:
+        found = self._grounding.lines(number, ids) or []
+        for line in sorted(found, key=lambda line: line.sentence):  # as the document orders them
             sentence = sentences[line.sentence]
             lines.append(compress(text, sentence.offsets, line.positions)[0])
             evidence.append([sentence.span(text)])
@@ -139,7 +140,7 @@ def _lines(source: Source, tokenizer: Any, chosen: list[int] | None) -> list[_Se
         position = start + len(sentence)
         if index in wanted:
             tokens = _with_offsets(tokenizer, sentence)
-            if chosen is None and left < len(tokens.ids):
+            if chosen is None and left < len(tokens.ids):  # of this one only the beginning was read
                 break
             left -= len(tokens.ids) + 1
             moved = [(start + begin, start + end) for begin, end in tokens.offsets]

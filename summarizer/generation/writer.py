@@ -135,11 +135,12 @@ class SummaryWriter(BatchedSummarizer):
     def _cap(self, source: Source) -> int:
         """Most text tokens of a summary: the model's limit, and never more than the document has.
 
-        Below the limit rounded down to four binary digits, so that documents of about the same length share a batch;
-        it depends on the document alone.
+        Below the limit rounded to four binary digits, so that documents of about the same length share a batch; it
+        depends on the document alone. Rounded up for grounded summaries, so that a short document fits as a whole.
         """
         unit = 1 << max(0, source.num_text_tokens.bit_length() - 4)
-        return min(self._max_new_tokens, source.num_text_tokens // unit * unit)
+        most = source.num_text_tokens + (unit - 1 if self._grounded else 0)
+        return min(self._max_new_tokens, most // unit * unit)
 
     def _may_share(self, first: Source, other: Source) -> bool:
         return not self._generation.do_sample and self._cap(first) == self._cap(other)

@@ -1,0 +1,52 @@
+import re
+
+import pytest
+import torch
+
+from summarizer.data.selection_labels import line_break_id
+from summarizer.errors import InputError
+from summarizer.generation.summarizer import Summarizer
+from summarizer.text import clean_text
+from tests.corpus import TEXTS, tiny_tokenizer
+from tests.tiny import tiny_model
+
+DOCUMENTS = ["\n".join(TEXTS[:3]), TEXTS[0], " ".join(TEXTS)]
+
+
+def writer(**options):
+    """A summarizer with a random model that copies and so writes grounded summaries."""
+    tokenizer = tiny_tokenizer()
+    torch.manual_seed(0)
+    return Summarizer(tiny_model(vocab_size=len(tokenizer), copy_mechanism=True, **options), tokenizer)
+
+
+@pytest.mark.parametrize("selection", [False, True])
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"do_sample": True}], ids=str)
+def test_each_line_is_made_of_words_of_the_sentence_that_is_its_evidence(selection, options):
+    line_break = line_break_id(tiny_tokenizer())
+    both = writer(sentence_selection=selection, line_break_token_id=line_break, selected_tokens=30)
+    for document, summary in zip(DOCUMENTS, both.summarize(DOCUMENTS, method="write", **options), strict=True):
+        text = clean_text(document)
+        assert summary.status == "ok", summary.error
+        assert len(summary.text.split("\n")) == len(summary.evidence)
+        starts = []
+        for line, [passage] in zip(summary.text.split("\n"), summary.evidence, strict=True):
+            assert text[passage["start"] : passage["end"]] == passage["text"]
+            words = iter(re.findall(r"\w+|[^\w\s]", passage["text"].lower()))
+            assert all(word in words for word in re.findall(r"\w+|[^\w\s]", line.lower())), (line, passage)
+            starts.append(passage["start"])
+        assert starts == sorted(set(starts))
+
+
+def test_grounded_summaries_end_with_whole_sentences_within_words_and_sentences():
+    model = writer()
+    whole = model.summarize(DOCUMENTS[2:])[0]
+    assert model.summarize(DOCUMENTS[2:], max_sentences=1)[0].text == whole.text.split("\n")[0]
+    assert model.summarize(DOCUMENTS[2:], max_words=1)[0].text == whole.text.split("\n")[0]
+
+
+def test_free_writing_has_no_evidence_and_no_limit_in_words():
+    model = writer()
+    assert model.summarize(DOCUMENTS[:1], grounded=False)[0].evidence is None
+    with pytest.raises(InputError, match="need method=extract or grounded writing"):
+        model.summarize(DOCUMENTS[:1], grounded=False, max_words=9)
