@@ -17,10 +17,12 @@ class SummaryOptions(TypedDict, total=False):
     temperature: float | None
     top_p: float | None
     method: Literal["extract", "write"] | None
+    grounded: bool | None
     max_words: int | None
     max_sentences: int | None
     length: Literal["short", "medium", "long"] | None
     numbers_from_document: bool | None
+    language: str | None
     num_candidates: int
     max_source_tokens: int | None
     tokens_per_batch: int

@@ -140,10 +140,12 @@ def _lines(source: Source, tokenizer: Any, chosen: list[int] | None) -> list[_Se
         position = start + len(sentence)
         if index in wanted:
             tokens = _with_offsets(tokenizer, sentence)
+            moved = [(start + begin, start + end) for begin, end in tokens.offsets]
             if chosen is None and left < len(tokens.ids):  # of this one only the beginning was read
+                if not found:
+                    found.append(_SentenceTokens(tokens.ids[:left], moved[:left]))
                 break
             left -= len(tokens.ids) + 1
-            moved = [(start + begin, start + end) for begin, end in tokens.offsets]
             found.append(_SentenceTokens(tokens.ids, moved))
     return found
 

@@ -50,3 +50,9 @@ def test_free_writing_has_no_evidence_and_no_limit_in_words():
     assert model.summarize(DOCUMENTS[:1], grounded=False)[0].evidence is None
     with pytest.raises(InputError, match="need method=extract or grounded writing"):
         model.summarize(DOCUMENTS[:1], grounded=False, max_words=9)
+
+
+def test_of_a_document_whose_first_sentence_is_not_read_whole_the_beginning_is_written():
+    summary = writer().summarize(DOCUMENTS[1:2], max_source_tokens=8)[0]
+    assert summary.status == "ok"
+    assert DOCUMENTS[1].startswith(summary.text)
