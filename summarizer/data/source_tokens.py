@@ -25,6 +25,14 @@ class Source:
     notes: tuple[str, ...] = ()  # from `encode`: what the model could not read, in short plain sentences
     sentences: tuple[str, ...] = field(default=(), compare=False)
 
+    def sentence_starts(self) -> list[int]:
+        """Where each sentence begins in the text."""
+        starts, position = [], 0
+        for sentence in self.sentences:
+            starts.append(self.text.index(sentence, position))
+            position = starts[-1] + len(sentence)
+        return starts
+
 
 class SourceEncoder:
     """Encodes documents for one model: `prompt`, text and special tokens, at most `max_tokens` of them together.

@@ -38,12 +38,11 @@ class ScoredSource:
 
     def spans(self) -> list[SourceSpan]:
         """Where each sentence stands in the document's text."""
-        spans, position = [], 0
-        for sentence in self.sentences:
-            start = self.source.text.index(sentence, position)
-            position = start + len(sentence)
-            spans.append(SourceSpan(start=start, end=position, text=sentence))
-        return spans
+        starts = self.source.sentence_starts()
+        return [
+            SourceSpan(start=start, end=start + len(sentence), text=sentence)
+            for start, sentence in zip(starts, self.sentences, strict=False)  # only the sentences that were read
+        ]
 
 
 def read_and_score(

@@ -132,12 +132,10 @@ def _sentences(source: Source, tokenizer: Any, pieces: Pieces, chosen: list[int]
 
 
 def _lines(source: Source, tokenizer: Any, chosen: list[int] | None) -> list[_SentenceTokens]:
-    found, position = [], 0
+    found: list[_SentenceTokens] = []
     wanted = set(range(len(source.sentences)) if chosen is None else chosen)
     left = source.num_text_tokens  # of the sentences that were read; the last of them perhaps in part
-    for index, sentence in enumerate(source.sentences):
-        start = source.text.index(sentence, position)
-        position = start + len(sentence)
+    for index, (start, sentence) in enumerate(zip(source.sentence_starts(), source.sentences, strict=True)):
         if index in wanted:
             tokens = _with_offsets(tokenizer, sentence)
             moved = [(start + begin, start + end) for begin, end in tokens.offsets]

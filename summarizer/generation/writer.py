@@ -101,8 +101,8 @@ class SummaryWriter(BatchedSummarizer):
         return GroundedWording(
             self._pieces, self._tokenizer, sources, chosen,
             line_break=line_break_id(self._tokenizer) if reads_lines else None,
-            ends=config.eos_token_id,  # pyright: ignore
-            max_new_tokens=config.max_new_tokens,  # pyright: ignore
+            ends=config.eos_token_id,  # pyright: ignore  (transformers leaves it without a type)
+            max_new_tokens=config.max_new_tokens,  # pyright: ignore  (set by _generation_config)
             prompt_length=self._num_forced,
         )  # fmt: skip
 
