@@ -22,6 +22,7 @@ from summarizer.text import ends_sentence, split_sentences
 _NEVER = -1e9  # finite: a search that finds no other continuation takes this one rather than an end
 _LAST_RESORT = -1e4  # the score of what another processor forbids, where it forbids all that is grounded
 _LINE_START = -1
+SELECTION_WEIGHT = 1.0  # of the score of a sentence beside the decoder's log probabilities of its first tokens
 
 Place = tuple[int, int]  # a sentence and the position of its next token, or (_LINE_START, 0)
 
@@ -41,7 +42,8 @@ class GroundedWriting(LogitsProcessor):
     of scores are the documents' beams. line_break: the token between lines; None where the model has none: its
     sentences follow one another. ends: the end tokens. max_new_tokens: as in the generation configuration, the end
     included: no line begins that does not fit the rest. prompt_length: tokens before the first written one, 1 or, with
-    a forced first token, 2.
+    a forced first token, 2. sentence_scores: of a model that selects sentences, the log odds that each is selected.
+    Where a token decides between sentences, the score of the best one that it can belong to is added to its own.
 
     A sentence is written once, and not after one that has more than `MOST_REPEATED` of its token trigrams. What ends
     without a full stop or the like, such as a heading or "as follows:", is written only where nothing else is. A
@@ -60,10 +62,14 @@ class GroundedWriting(LogitsProcessor):
         ends: int | Sequence[int],
         max_new_tokens: int,
         prompt_length: int = 1,
+        sentence_scores: Sequence[Sequence[float]] | None = None,
     ) -> None:
         if any(token_id >= len(pieces.texts) for each in documents for ids in each for token_id in ids):
             raise InputError("this model cannot write all tokens that it reads, so its summaries cannot be grounded")
-        self._documents = [_Document(pieces, sentences, line_break) for sentences in documents]
+        self._documents = [
+            _Document(pieces, sentences, line_break, None if sentence_scores is None else sentence_scores[number])
+            for number, sentences in enumerate(documents)
+        ]
         self._scored = self._documents
         self._ends = [ends] if isinstance(ends, int) else list(ends)
         self._max_new_tokens = max_new_tokens
@@ -85,17 +91,21 @@ class GroundedWriting(LogitsProcessor):
         left = self._max_new_tokens - (input_ids.shape[1] - 1)
         written = input_ids[:, self._prompt_length :].tolist()
         allowed: list[list[int]] = []
+        preferred: list[list[float]] = []
         for number, document in enumerate(self._scored):
             states = document.states_after(written[number * beams : (number + 1) * beams])
-            rows = [None if state is None else self._allowed(state, left) for state in states]
-            alive = any(row is not None for row in rows)
-            allowed += [([] if alive else self._ends) if row is None else row for row in rows]
+            ended = [] if any(states) else self._ends
+            for state in states:
+                ids = self._allowed(state, left) if state else ended
+                allowed.append(ids)
+                preferred.append([state.preferences.get(token_id, 0.0) if state else 0.0 for token_id in ids])
         row_of_each = [row for row, ids in enumerate(allowed) for _ in ids]
         rows = torch.tensor(row_of_each, device=scores.device)
         ids = torch.tensor([token_id for ids in allowed for token_id in ids], device=scores.device)
         grounded = torch.full_like(scores, _NEVER)
         grounded[:, self._ends] = -torch.inf
-        grounded[rows, ids] = scores[rows, ids]
+        preferences = scores.new_tensor([value for values in preferred for value in values])
+        grounded[rows, ids] = scores[rows, ids] + preferences
         stuck = (grounded.amax(dim=-1) <= _NEVER)[rows]
         grounded[rows[stuck], ids[stuck]] = 0.0
         penalty = torch.zeros_like(scores[:, :1])
@@ -177,6 +187,19 @@ class _State:
         return list(self.following)
 
     @cached_property
+    def preferences(self) -> dict[int, float]:
+        """For each token that a sentence goes on with, the weighted score of the best one that it can belong to."""
+        scores = self._document.scores
+        if scores is None:
+            return {}
+        sentences = {token_id: {index for index, _ in state.places} for token_id, state in self.following.items()}
+        return {
+            token_id: SELECTION_WEIGHT * max(scores[index] for index in indices)
+            for token_id, indices in sentences.items()
+            if _LINE_START not in indices
+        }
+
+    @cached_property
     def needed(self) -> list[int]:
         """For each token that may follow, the fewest tokens after it to the end of a line."""
         return [min(map(self._document.needed, state.places.items())) for state in self.following.values()]
@@ -200,7 +223,14 @@ class _State:
 class _Document:
     """The sentences of one document, and the states of the summaries being written of it, by what is written."""
 
-    def __init__(self, pieces: Pieces, sentences: Sequence[Sequence[int]], line_break: int | None) -> None:
+    def __init__(
+        self,
+        pieces: Pieces,
+        sentences: Sequence[Sequence[int]],
+        line_break: int | None,
+        scores: Sequence[float] | None = None,
+    ) -> None:
+        self.scores = scores
         self._sentences = [_Sentence(pieces, ids) for ids in sentences]
         self._line_break = line_break
         whole = {index for index, sentence in enumerate(self._sentences) if _is_whole(sentence.text)}

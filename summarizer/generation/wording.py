@@ -63,7 +63,7 @@ class GroundedWording:
     """The processor and texts of a batch whose summaries have lines that are compressions of one sentence each.
 
     sources: with their sentences, if the model reads one a line. chosen: the indices of the sentences that may be
-    written, for each document; None for all of those that were read.
+    written, each with its score, for each document; None for all of those that were read.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class GroundedWording:
         pieces: Pieces,
         tokenizer: Any,
         sources: list[Source],
-        chosen: list[list[int]] | None,
+        chosen: list[dict[int, float]] | None,
         line_break: int | None,
         ends: int | list[int],
         max_new_tokens: int,
@@ -85,7 +85,8 @@ class GroundedWording:
             for number, source in enumerate(sources)
         ]
         documents = [[each.ids for each in sentences] for sentences in self._sentences]
-        self._grounding = GroundedWriting(pieces, documents, line_break, ends, max_new_tokens, prompt_length)
+        scores = None if chosen is None else [[each.score for each in sentences] for sentences in self._sentences]
+        self._grounding = GroundedWriting(pieces, documents, line_break, ends, max_new_tokens, prompt_length, scores)
         self.processors: list[Any] = [self._grounding]
 
     def of(self, number: int, ids: list[int]) -> Wording:
@@ -102,10 +103,11 @@ class GroundedWording:
 
 @dataclass(frozen=True)
 class _SentenceTokens:
-    """A sentence's token ids, and where each stands in the document's text."""
+    """A sentence's token ids, where each stands in the document's text, and the sentence's score."""
 
     ids: list[int]
     offsets: list[Span]
+    score: float = 0.0
 
     def span(self, text: str) -> SourceSpan:
         """The whole sentence in the text."""
@@ -116,7 +118,9 @@ class _SentenceTokens:
         return SourceSpan(start=start, end=end, text=text[start:end])
 
 
-def _sentences(source: Source, tokenizer: Any, pieces: Pieces, chosen: list[int] | None) -> list[_SentenceTokens]:
+def _sentences(
+    source: Source, tokenizer: Any, pieces: Pieces, chosen: dict[int, float] | None
+) -> list[_SentenceTokens]:
     """The sentences that may be written: those without what the tokenizer takes for a special token."""
     special = special_ids(tokenizer)
     if source.sentences:
@@ -131,7 +135,7 @@ def _sentences(source: Source, tokenizer: Any, pieces: Pieces, chosen: list[int]
     return [each for each in found if each.ids and not special.intersection(each.ids)]
 
 
-def _lines(source: Source, tokenizer: Any, chosen: list[int] | None) -> list[_SentenceTokens]:
+def _lines(source: Source, tokenizer: Any, chosen: dict[int, float] | None) -> list[_SentenceTokens]:
     found: list[_SentenceTokens] = []
     wanted = set(range(len(source.sentences)) if chosen is None else chosen)
     left = source.num_text_tokens  # of the sentences that were read; the last of them perhaps in part
@@ -144,7 +148,7 @@ def _lines(source: Source, tokenizer: Any, chosen: list[int] | None) -> list[_Se
                     found.append(_SentenceTokens(tokens.ids[:left], moved[:left]))
                 break
             left -= len(tokens.ids) + 1
-            found.append(_SentenceTokens(tokens.ids, moved))
+            found.append(_SentenceTokens(tokens.ids, moved, 0.0 if chosen is None else chosen[index]))
     return found
 
 

@@ -78,18 +78,24 @@ class SummaryWriter(BatchedSummarizer):
 
     def _select(
         self, model: Any, inputs: dict[str, torch.Tensor], sources: list[Source]
-    ) -> tuple[EncoderOutput, list[list[int]]]:
-        """What the decoder reads of each document, and the sentences that this comes from."""
+    ) -> tuple[EncoderOutput, list[dict[int, float]]]:
+        """What the decoder reads of each document, and the sentences that this comes from, with their scores."""
         document, scored, by_source = read_and_score(model, inputs, sources)
         budget = Budget(tokens=model.config.selected_tokens)
         chosen = [each.choose(budget) for each in by_source]
         mask = torch.zeros_like(scored.mask)
         for row, indices in zip(mask, chosen, strict=True):
             row[indices] = True
-        return model.select(document, scored, mask), chosen
+        return model.select(document, scored, mask), [
+            {index: each.scores[index] for index in indices} for each, indices in zip(by_source, chosen, strict=True)
+        ]
 
     def _wording(
-        self, sources: list[Source], input_ids: torch.Tensor, chosen: list[list[int]] | None, config: GenerationConfig
+        self,
+        sources: list[Source],
+        input_ids: torch.Tensor,
+        chosen: list[dict[int, float]] | None,
+        config: GenerationConfig,
     ) -> FreeWording | GroundedWording:
         if not self._grounded:
             no_repeat_words = getattr(config, "no_repeat_words", None)

@@ -188,6 +188,27 @@ def test_only_a_choice_has_a_price(pieces):
     torch.testing.assert_close(scores[2, choices], logits[2, choices].log_softmax(dim=0))
 
 
+def test_scores_of_sentences_count_where_sentences_part(pieces):
+    start = "The patients of the second group were treated"
+    document = encode([f"{start} for weeks.", f"{start} at home.", sentence(5, 1)])
+    grounding = GroundedWriting(pieces, [document], line_break(), END, 100, sentence_scores=[[-3.0, 1.0, -2.0]])
+    logits = torch.randn(len(pieces.texts))
+
+    def after(written):
+        return grounding(torch.tensor([[2, *written]]), logits[None].clone())[0]
+
+    common = len(encode_text(tiny_tokenizer(), start))
+    for written, wanted in [
+        ([], {document[0][0]: 1.0, document[2][0]: -2.0}),
+        (document[0][:common], {document[0][common]: -3.0, document[1][common]: 1.0}),
+        (document[0], {line_break(): 0.0, END: 0.0}),
+    ]:
+        ids = list(wanted)
+        expected = (logits[ids] + torch.tensor(list(wanted.values()))).log_softmax(dim=0)
+        torch.testing.assert_close(after(written)[ids], expected)
+    assert after(document[0][:3])[document[0][3]] == 0
+
+
 def test_no_line_begins_that_does_not_fit(pieces):
     document = encode([sentence(5, 1), sentence(20, 2)])
     short, long = document
