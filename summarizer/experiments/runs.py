@@ -32,7 +32,9 @@ from summarizer.generation.options import SummarySettings
 from summarizer.generation.summarizer import Summarizer
 from summarizer.outputs import MARKED, check_folder, form
 from summarizer.training.classification import Classification, accuracy_and_macro_f1
+from summarizer.training.sentence_selection import SentenceSelection, average_precisions
 from summarizer.training.stop_signals import StopSignals
+from summarizer.training.validation import share_in_batches
 
 Say = Callable[[str], None]
 STUDY_FILES = {
@@ -129,7 +131,7 @@ def _result(config: RunConfig, study: Study) -> dict[str, Any]:
     _train(config, study)
     trained = _training_account(folder)
     model = folder / ("best" if (folder / "best").is_dir() else "last")
-    tested = _test_classifier(config, model) if config.task == "classification" else _test_summarizer(config, model)
+    tested = TESTS[config.task](config, model)
     result = {
         "name": config.name.rpartition("-seed")[0],
         "seed": config.seed,
@@ -264,6 +266,33 @@ def _test_classifier(config: RunConfig, model: Path) -> dict[str, Any]:
         "macro_f1": accuracy_and_macro_f1(confusion)["macro_f1"],
         "examples": {"accuracy": [100.0 * (predicted[index] == label) for index, label in enumerate(labels)]},
     }
+
+
+def _test_selector(config: RunConfig, model: Path) -> dict[str, Any]:
+    """Average precision on the test documents."""
+    task = SentenceSelection(of_trained_model(config, str(model)))
+    data = task.prepare("test")
+    trained = task.make_model()
+    if data is None:
+        raise InputError("data.test is empty")
+    accelerator = Accelerator(cpu=not torch.accelerator.is_available())
+    trained.to(accelerator.device).eval()
+    found: dict[int, float | None] = {}
+    started = time.perf_counter()
+    batches = share_in_batches(data, config.training.tokens_per_batch, accelerator, task.tokenizer.pad_token_id)
+    with accelerator.autocast():
+        for indices, batch in batches:
+            found.update(zip(indices, average_precisions(trained, batch), strict=True))
+    seconds = time.perf_counter() - started
+    precisions = [found[index] for index in range(len(data))]
+    return {
+        "parameters": trained.num_parameters(),
+        "documents_per_second": len(data) / seconds,
+        "examples": {"average_precision": [100 * each for each in precisions if each is not None]},
+    }
+
+
+TESTS = {"summarization": _test_summarizer, "classification": _test_classifier, "selection": _test_selector}
 
 
 def _test_pairs(config: RunConfig) -> list[Pair]:

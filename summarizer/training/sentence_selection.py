@@ -82,21 +82,28 @@ def mean_average_precision(
     """The mean of the documents' average precision, 0 to 1; documents without a positive label do not count."""
     model.eval()
     total, count = 0.0, 0
-    for _, tensors in share_in_batches(data, config.training.tokens_per_batch, accelerator, tokenizer.pad_token_id):
-        labels = tensors["sentence_labels" if "sentence_labels" in tensors else "labels"]
-        encoder = model.get_encoder()
-        with torch.no_grad(), accelerator.autocast():
-            document = encoder(tensors["input_ids"], tensors["attention_mask"])
-            every_score = model.scorer.score_document(encoder, document).scores
-        for scores, wanted in zip(every_score, labels, strict=True):
-            real = wanted[: len(scores)] >= 0
-            kept = wanted[: len(scores)][real]
-            if bool(kept.any()):
-                total += average_precision(scores[: len(wanted)][real], kept)
-                count += 1
+    with accelerator.autocast():
+        for _, tensors in share_in_batches(data, config.training.tokens_per_batch, accelerator, tokenizer.pad_token_id):
+            found = [each for each in average_precisions(model, tensors) if each is not None]
+            total += sum(found)
+            count += len(found)
     model.train()
     total, count = sum_over_processes(accelerator, [total, count])
     return total / max(count, 1)
+
+
+def average_precisions(model: Any, batch: dict[str, Tensor]) -> list[float | None]:
+    """The average precision of each document of a batch, 0 to 1; None without a positive label."""
+    encoder = model.get_encoder()
+    with torch.no_grad():
+        document = encoder(batch["input_ids"], batch["attention_mask"])
+        every_score = model.scorer.score_document(encoder, document).scores
+    found: list[float | None] = []
+    for scores, wanted in zip(every_score, batch.get("sentence_labels", batch["labels"]), strict=True):
+        real = wanted[: len(scores)] >= 0
+        kept = wanted[: len(scores)][real]
+        found.append(average_precision(scores[: len(wanted)][real], kept) if bool(kept.any()) else None)
+    return found
 
 
 def average_precision(scores: Tensor, labels: Tensor) -> float:

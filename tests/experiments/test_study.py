@@ -144,6 +144,14 @@ def test_classifiers_are_compared_by_accuracy_and_macro_f1(configs, tmp_path):
     assert 0 <= row["macro_f1"] <= 100
 
 
+@pytest.mark.slow
+def test_selectors_are_compared_by_average_precision(configs, tmp_path):
+    table = run_study(Study(configs, tmp_path / "out", ["task=selection"], [1]))
+    assert table.startswith("| encoder | average_precision (95 %) | average_precision − fastformer |")
+    row = json.loads((tmp_path / "out/study.json").read_text(encoding="utf-8"))["rows"][1]
+    assert 0 < row["scores"]["average_precision"]["mean"] <= 100
+
+
 def test_an_interrupted_run_does_not_go_on_under_other_settings(configs, tmp_path):
     output = tmp_path / "out"
     config = load_config(configs[0], [f"output_dir={output}", "seed=1"])
