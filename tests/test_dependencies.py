@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Other libraries import these: transformers, to read SentencePiece models; accelerate, to write TensorBoard's events.
 ONLY_FOR_OTHERS = {"protobuf", "tensorboard"}
-EXTRAS = ("documents", "baselines", "bertscore", "lora")
+EXTRAS = ("documents", "baselines", "bertscore", "lora", "ray")
 
 
 def imported_modules(folder: Path) -> set[str]:

@@ -85,7 +85,7 @@ def shortened(command: str) -> str:
         return f"{command} {BENCHMARKS[benchmark[1]]}"
     if "summarize" in command and "--model runs/" in command:  # by a model that has learned nothing: distinct pieces
         return f"{command} --min-summary-tokens 8 --max-summary-tokens 8 --no-repeat-ngram-size 1"
-    if command.startswith("summarizer summarize") and "--max-summary-tokens" not in command:
+    if command.startswith(("summarizer summarize", "summarizer ray")) and "--max-summary-tokens" not in command:
         return f"{command} --max-summary-tokens 24"
     if not re.search(r"scripts/train\.py|summarizer train|compare_encoders\.py", command):
         return command

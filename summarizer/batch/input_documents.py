@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from summarizer.batch.inputs import STDIN, Inputs, SourceFile
 from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
@@ -16,6 +17,15 @@ from summarizer.errors import InputError
 from summarizer.files import suffix_of
 from summarizer.rows import Row, read_rows, row_format
 from summarizer.text import clean_text, marked_encoding
+
+
+class Keyed(Protocol):
+    """A document, of which only the key is needed to find its record."""
+
+    @property
+    def key(self) -> str:
+        """Identifies the document and its content in a .part file."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,26 @@ from summarizer.rows import row_format
 _ALARM = getattr(signal, "SIGALRM", None)  # missing on Windows, which has no time limit here
 
 
+class UniqueIds:
+    """Makes the ids of documents unique, in the order of the input: repeated ids get #2, #3, …"""
+
+    def __init__(self) -> None:
+        self._times: dict[str, int] = {}  # how often each id occurred
+
+    def apply(self, document: InputDocument) -> InputDocument:
+        """The document with an id that no earlier one has."""
+        return replace(document, id=self.name(document.id))
+
+    def name(self, own: str) -> str:
+        """The id of the next document, whose file calls it `own`."""
+        name = own
+        while name in self._times:
+            self._times[own] += 1
+            name = f"{own}#{self._times[own]}"
+        self._times[name] = 1
+        return name
+
+
 class DocumentReader:
     """Iterates once over the documents of all files, in order, with unique ids; an unreadable one has an error.
 
@@ -46,20 +66,19 @@ class DocumentReader:
         self.close()
 
     def __iter__(self) -> Iterator[InputDocument]:
-        times: dict[str, int] = {}  # how often each id occurred
+        unique = UniqueIds()
+        return map(unique.apply, self.documents())
+
+    def documents(self) -> Iterator[InputDocument]:
+        """The documents with the ids that their files give them, which may be repeated."""
         for number, file in enumerate(self._files):
             if self._closed:
                 return
-            documents = self._parsed(number) if _needs_parser(file) else documents_of(file, self._options)
-            for document in documents:
-                own = name = encodable(document.id)
-                while name in times:
-                    times[own] += 1
-                    name = f"{own}#{times[own]}"
-                times[name] = 1
+            for document in self._parsed(number) if _needs_parser(file) else documents_of(file, self._options):
                 error = None if document.error is None else encodable(document.error)
                 notes = tuple(map(encodable, document.notes))
-                yield replace(document, id=name, path=encodable(document.path), error=error, notes=notes)
+                name, path = encodable(document.id), encodable(document.path)
+                yield replace(document, id=name, path=path, error=error, notes=notes)
 
     def close(self) -> None:
         """End the process at once."""

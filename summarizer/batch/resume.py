@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from summarizer.batch.input_documents import InputDocument
+from summarizer.batch.input_documents import Keyed
 from summarizer.batch.output_files import RecordFiles
 from summarizer.batch.records import SummaryRecord, encoded, write_records
 from summarizer.batch.text_files import TextFiles
@@ -72,11 +72,15 @@ class RecordSink:
         self._file.truncate(0)
         write_json(self._files.settings, settings)
 
-    def has(self, document: InputDocument) -> bool:
+    def finished_keys(self) -> frozenset[str]:
+        """The keys of the documents of which an interrupted run left a record."""
+        return frozenset(self._finished)
+
+    def has(self, document: Keyed) -> bool:
         """Whether an interrupted run left a record of this document. Any thread may ask."""
         return document.key in self._finished
 
-    def earlier(self, position: int, document: InputDocument) -> SummaryRecord | None:
+    def earlier(self, position: int, document: Keyed) -> SummaryRecord | None:
         """The record that an interrupted run left of this document; without one, await that of another process."""
         if (offset := self._finished.get(document.key)) is None:
             self._awaited[position] = document.key
@@ -84,7 +88,7 @@ class RecordSink:
         self._place(position, offset)
         return self._read(offset)
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
+    def write(self, position: int, document: Keyed, record: SummaryRecord) -> None:
         """Append a record to .part."""
         self._place(position, self._append(_entry_line(document.key, record)))
 
@@ -163,14 +167,14 @@ class HelperSink:
             self._finished, _ = _index(main)
         self._file = files.helper_part(rank).open("wb")
 
-    def has(self, document: InputDocument) -> bool:
+    def has(self, document: Keyed) -> bool:
         """Whether an interrupted run left a record of this document. Any thread may ask."""
         return document.key in self._finished
 
-    def earlier(self, position: int, document: InputDocument) -> None:
+    def earlier(self, position: int, document: Keyed) -> None:
         """Do nothing: rank 0 takes what an interrupted run left, and awaits other processes."""
 
-    def write(self, position: int, document: InputDocument, record: SummaryRecord) -> None:
+    def write(self, position: int, document: Keyed, record: SummaryRecord) -> None:
         """Append a record."""
         self._file.write(_entry_line(document.key, record))
 

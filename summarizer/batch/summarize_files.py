@@ -88,7 +88,7 @@ def summarize_files(
     whole_files = (file.id for file in found.files if not row_format(file.path))
     texts = destination.check(itertools.islice(whole_files, options.max_documents), options.overwrite)
     report = BatchReport()
-    total = _count(found, options)
+    total = number_of_documents(found, options)
     if processes.count > 1 and destination.records is None:
         raise InputError("several processes cannot share the terminal; name an output with -o")
     quiet = options.quiet or processes.rank > 0
@@ -99,7 +99,7 @@ def summarize_files(
         summarizer = Summarizer.from_pretrained(options.model, processes.device(options.device), options.dtype)
         _announce(found, summarizer, options, progress.say)
         summarizer.batches((), options.settings)  # refuses what does not fit the model before anything is written
-        made_with = _made_with(summarizer, options)
+        made_with = made_with_of(summarizer, options)
         sink = open_sink(destination, made_with, found.is_one_document, processes, progress.say, texts)
 
         def done(records: list[SummaryRecord], resumed: bool = False) -> None:
@@ -115,7 +115,7 @@ def summarize_files(
             processes.wait()
             done(sink.finish())
             if destination.records and not processes.rank:
-                result = _result(summarizer, inputs, report, started)
+                result = result_of(summarizer, inputs, report, started)
                 write_json(RecordFiles(destination.records).description, {**made_with, **result})
             sink.clear()
             progress.event("end", **report.counts, resumed=report.resumed, failures=report.failures)
@@ -162,7 +162,7 @@ def _summarize_all(
                 if not processes.owns(position) or sink.has(document):
                     resumed.append(sink.earlier(position, document))
                 else:
-                    written.append(_record(document, summary, keep_text))
+                    written.append(record_of(document, summary, keep_text))
                     sink.write(position, document, written[-1])
             if written:
                 sink.flush()
@@ -183,7 +183,8 @@ def _from_first_readable(documents: Iterator[InputDocument]) -> Iterator[InputDo
     raise InputError(f"no document can be read; {f'of {len(failed)}, ' if len(failed) > 1 else ''}the first is {first}")
 
 
-def _count(found: Inputs, options: BatchOptions) -> int | None:
+def number_of_documents(found: Inputs, options: BatchOptions) -> int | None:
+    """How many documents will be summarized; None if it is only known after reading everything."""
     total, most = count_documents(found, options.reading), options.max_documents
     return total if most is None else most if total is None else min(total, most)
 
@@ -224,7 +225,8 @@ def _size(num_bytes: float) -> str:
     return f"{num_bytes / 2**30:.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:.0f} MiB"
 
 
-def _record(document: InputDocument, summary: Summary, keep_text: bool) -> SummaryRecord:
+def record_of(document: InputDocument, summary: Summary, keep_text: bool) -> SummaryRecord:
+    """The record of a document and its summary."""
     return SummaryRecord(
         id=document.id,
         path=document.path,
@@ -244,7 +246,7 @@ def _record(document: InputDocument, summary: Summary, keep_text: bool) -> Summa
     )
 
 
-def _made_with(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:
+def made_with_of(summarizer: Summarizer, options: BatchOptions) -> dict[str, Any]:
     """Everything but the document that a summary depends on; an interrupted run continues only if it is unchanged."""
     return {
         "version": __version__,
@@ -265,7 +267,8 @@ def _model_content(name: str, summarizer: Summarizer) -> dict[str, str]:
     return {path.name: hash_of_file(path) for path in files}
 
 
-def _result(summarizer: Summarizer, inputs: Sequence[str], report: BatchReport, started: float) -> dict[str, Any]:
+def result_of(summarizer: Summarizer, inputs: Sequence[str], report: BatchReport, started: float) -> dict[str, Any]:
+    """What a finished run adds to `made_with_of` in its description."""
     generation = getattr(summarizer.model, "generation_config", None)  # a sentence selector has none
     packages = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
     return {
