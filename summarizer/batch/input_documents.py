@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 from summarizer.batch.inputs import STDIN, Inputs, SourceFile
@@ -41,7 +40,7 @@ class InputDocument:
     notes: tuple[str, ...] = ()  # on how it was read
     sections: Sequence[tuple[str | None, int]] = ()  # title and start of each section of the text
 
-    @cached_property
+    @property
     def key(self) -> str:
         """Identifies the document and its content in a .part file."""
         content = json.dumps([self.id, self.path, self.title, self.text])

@@ -57,43 +57,31 @@ def test_a_machine_is_lost_and_each_document_has_one_record_equal_to_that_of_sum
     Path("texts/a.txt").write_text(lines[0]["text"])
     Path("texts/broken.pdf").write_text("no PDF")
     Path("texts/empty.txt").write_text("")
-    write, written = ray_pipeline._write, []
+    job = (["texts", "rows.jsonl"], "ray.parquet", OPTIONS, RayOptions(actors=2, documents_per_task=4))
+    write, results = ray_pipeline._write, []
+
+    def write_until_interrupted(sink, position, result):
+        if position == 10:
+            raise KeyboardInterrupt
+        return write(sink, position, result)
 
     def write_and_lose_a_machine(sink, position, result):
-        written.append(position)
-        if len(written) == 5:
+        results.append(result)
+        if position == 15:
             cluster[0].remove_node(cluster[1][0], allow_graceful=False)
         return write(sink, position, result)
 
+    monkeypatch.setattr(ray_pipeline, "_write", write_until_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        summarize_with_ray(*job)
     monkeypatch.setattr(ray_pipeline, "_write", write_and_lose_a_machine)
-    report = summarize_with_ray(
-        ["texts", "rows.jsonl"], "ray.parquet", OPTIONS, RayOptions(actors=2, documents_per_task=4)
-    )
-    assert written == list(range(44))
+    report = summarize_with_ray(*job)
+    assert len(results) == 44
     assert report.counts == {"ok": 41, "empty": 1, "failed": 2}
+    assert report.resumed == sum(result.record is None for result in results) == 9  # the broken file is tried again
     summarize_files(["texts", "rows.jsonl"], "alone.parquet", OPTIONS)
     assert rows("ray.parquet") == rows("alone.parquet")
     assert len({row["id"] for row in rows("ray.parquet")}) == 44
-
-    written.clear()
-
-    def write_some(sink, position, result):
-        if len(written) == 20:
-            raise KeyboardInterrupt
-        return write_and_count(sink, position, result)
-
-    def write_and_count(sink, position, result):
-        written.append(result.record)
-        return write(sink, position, result)
-
-    monkeypatch.setattr(ray_pipeline, "_write", write_some)
-    job = (["texts", "rows.jsonl"], "again.parquet", OPTIONS, RayOptions(actors=1, documents_per_task=4))
-    with pytest.raises(KeyboardInterrupt):
-        summarize_with_ray(*job)
-    written.clear()
-    monkeypatch.setattr(ray_pipeline, "_write", write_and_count)
-    assert summarize_with_ray(*job).resumed == sum(record is None for record in written) == 19  # not the broken file
-    assert rows("again.parquet") == rows("alone.parquet")
 
 
 def test_actors_take_the_gpus_or_the_cores_but_one():
