@@ -26,6 +26,7 @@ ELSEWHERE = (
     *("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check"),
     *("python scripts/proofs/training_resume.py --kills 25", "python scripts/proofs/training_scaling.py"),
     "bash scripts/proofs/two_machines.sh",
+    "summarizer ray samples/documents samples/pairs.jsonl -o ray.parquet --dtype float32",  # tests/batch/test_ray.py
 )
 # Benchmarks are shown at their real size; here they are tiny. Of an option given twice, the last counts.
 SMALL = "--d-model 32 --heads 2 --repeats 1"
@@ -85,7 +86,7 @@ def shortened(command: str) -> str:
         return f"{command} {BENCHMARKS[benchmark[1]]}"
     if "summarize" in command and "--model runs/" in command:  # by a model that has learned nothing: distinct pieces
         return f"{command} --min-summary-tokens 8 --max-summary-tokens 8 --no-repeat-ngram-size 1"
-    if command.startswith(("summarizer summarize", "summarizer ray")) and "--max-summary-tokens" not in command:
+    if command.startswith("summarizer summarize") and "--max-summary-tokens" not in command:
         return f"{command} --max-summary-tokens 24"
     if not re.search(r"scripts/train\.py|summarizer train|compare_encoders\.py", command):
         return command

@@ -22,6 +22,7 @@ OPTIONS = {
     "train": ["CONFIG", "OVERRIDES", "key=value"],
     "test": ["RUN", "OVERRIDES", "--model", "--overwrite"],
     "summarize": ["INPUT", "--output", "--model", "--num-beams", "--max-source-tokens", "--device", "--quiet"],
+    "ray": ["INPUT", "--output", "--model", "--address", "--actors", "--gpus-per-actor"],
     "text": ["INPUT", "--json", "--language", "--encoding", "--delimiter", "--id-column", "--max-pages"],
     "evaluate": ["PREDICTIONS", "REFERENCES", "--output", "--baselines", "--stemmer", "--bootstrap-samples", "--seed"],
     "compare": ["SCORES", "--output", "--correction", "--published", "--training", "--benchmarks", "--max-examples"],

@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from summarizer.batch.options import BatchOptions
+from summarizer.batch.ray_options import RayOptions
 from summarizer.batch.summarize_files import BatchReport
 from summarizer.cli.app import main
 from summarizer.documents.document import ReadingOptions
@@ -38,6 +39,16 @@ def test_options_fill_the_fields_of_their_names(monkeypatch, given, expected):
     assert calls == [(["a.txt"], None, expected)]
 
 
-@pytest.mark.parametrize("data_class", [BatchOptions, ReadingOptions, SummarySettings])
+def test_ray_has_the_same_options_and_those_of_the_cluster(monkeypatch):
+    calls = []
+    module = importlib.import_module("summarizer.batch.ray_pipeline")
+    monkeypatch.setattr(module, "summarize_with_ray", lambda *call: calls.append(call) or BatchReport())
+    with pytest.raises(SystemExit) as ending:
+        main(["ray", "a.txt", "-o", "out", *GIVEN, "--address", "auto", "--actors", "3", "--gpus-per-actor", "0.5"])
+    assert ending.value.code == 0
+    assert calls == [(["a.txt"], "out", EXPECTED, RayOptions("auto", 3, gpus_per_actor=0.5))]
+
+
+@pytest.mark.parametrize("data_class", [BatchOptions, RayOptions, ReadingOptions, SummarySettings])
 def test_every_field_has_a_help_text(data_class):
     assert all(each.metadata.get("help") for each in fields(data_class) if not is_dataclass(each.type))
