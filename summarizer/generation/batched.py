@@ -57,7 +57,7 @@ class BatchedSummarizer(ABC):
             summaries = [failed(error, sources[0].num_text_tokens, sources[0].dropped_tokens)]
         seconds = (time.monotonic() - started) / len(batch)
         return [
-            (position, replace(summary, seconds=seconds, notes=source.notes))
+            (position, replace(summary, seconds=seconds, notes=(*source.notes, *summary.notes)))
             for (position, source), summary in zip(batch, summaries, strict=True)
         ]
 

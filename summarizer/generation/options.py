@@ -89,7 +89,7 @@ class Summary:
     error: str | None = None
     candidates: tuple[str, ...] = ()  # where several were asked for, the summary first
     evidence: Evidence | None = None  # for each line of the summary the passages it comes from; None: not known
-    notes: tuple[str, ...] = ()  # on what the model could not read, in short plain sentences
+    notes: tuple[str, ...] = ()  # on what was not read, or cut, in short plain sentences
     seconds: float = field(
         default=0.0, compare=False
     )  # of the model's work; documents of one batch share its time equally

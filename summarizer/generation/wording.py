@@ -54,7 +54,8 @@ class FreeWording:
         source, casing = self._sources[number], self._casings[number]
         if self._numbers is not None:
             ids = self._numbers.without_unfinished(number, ids)
-        text = clean_text(self._tokenizer.decode(ids, skip_special_tokens=True))
+        text = self._tokenizer.decode(ids, skip_special_tokens=True)
+        text = clean_text(text.replace("\ufffd", ""))  # bytes that are no character
         text = self._restore(text, ids, source.text, source.ids)
         return Wording(text if casing is None else casing.restore(text), len(ids))
 

@@ -4,6 +4,7 @@ import copy
 import hashlib
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +27,8 @@ from summarizer.generation.wording import FreeWording, GroundedWording, Wording
 from summarizer.models.seq2seq import EncoderOutput
 
 DEFAULT_MAX_SUMMARY_TOKENS = 512  # for a model that names no limit of its own
+TRUNCATED = "The summary is truncated: the length limit cut its last sentence."
+_SENTENCE_END = re.compile(r"[.!?…。！？]['\"”’»)\]]*\Z")
 
 
 class SummaryWriter(BatchedSummarizer):
@@ -158,7 +161,13 @@ class SummaryWriter(BatchedSummarizer):
             return Summary("", *read, 0, "failed", "the model wrote an empty summary")
         candidates = tuple(dict.fromkeys(wording.text for wording in filled)) if len(written) > 1 else ()
         best = filled[0]
-        return Summary(best.text, *read, best.num_tokens, candidates=candidates, evidence=best.evidence)
+        cut = best.evidence is None and best.num_tokens >= self._cap(source) and not _SENTENCE_END.search(best.text)
+        return Summary(
+            *(best.text, *read, best.num_tokens),
+            candidates=candidates,
+            evidence=best.evidence,
+            notes=(TRUNCATED,) if cut else (),
+        )
 
     @contextmanager
     def _random_state(self, sources: list[Source]) -> Iterator[None]:

@@ -6,6 +6,7 @@ import torch
 from summarizer.data.selection_labels import line_break_id
 from summarizer.errors import InputError
 from summarizer.generation.summarizer import Summarizer
+from summarizer.generation.writer import TRUNCATED
 from summarizer.text import clean_text
 from tests.corpus import TEXTS, tiny_tokenizer
 from tests.tiny import tiny_model
@@ -50,6 +51,16 @@ def test_free_writing_has_no_evidence_and_no_limit_in_words():
     assert model.summarize(DOCUMENTS[:1], grounded=False)[0].evidence is None
     with pytest.raises(InputError, match="need method=extract or grounded writing"):
         model.summarize(DOCUMENTS[:1], grounded=False, max_words=9)
+
+
+def test_a_free_summary_that_the_limit_cuts_says_so_and_lacks_broken_characters(monkeypatch):
+    model = writer()
+    monkeypatch.setattr(model.tokenizer, "decode", lambda *_, **__: "A whole one. It is c\ufffdut")
+    cut = model.summarize(DOCUMENTS[:1], grounded=False, max_summary_tokens=4, min_summary_tokens=4)[0]
+    assert cut.text == "A whole one. It is cut"
+    assert cut.notes == (TRUNCATED,)
+    monkeypatch.setattr(model.tokenizer, "decode", lambda *_, **__: 'It is "whole."')
+    assert model.summarize(DOCUMENTS[:1], grounded=False, max_summary_tokens=4, min_summary_tokens=4)[0].notes == ()
 
 
 def test_of_a_document_whose_first_sentence_is_not_read_whole_the_beginning_is_written():
