@@ -1,6 +1,6 @@
 """The settings of `summarize` and of the library, and the summary of a document. No torch here."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from summarizer.errors import InputError
@@ -19,7 +19,8 @@ class SummarySettings(GenerationOptions):
     method: Literal["extract", "write"] | None = setting(
         None,
         "extract: the best sentences of the document, word for word. write: the model writes the summary. Defaults to "
-        "extract for models that select sentences, such as the default model, and to write for others.",
+        "extract for models that select sentences, such as the default model, and to write for others, or if an option "
+        "such as num_beams asks for it.",
     )
     grounded: bool | None = setting(
         None,
@@ -64,6 +65,13 @@ class SummarySettings(GenerationOptions):
         if self.language is not None and self.language not in LANGUAGES:
             raise InputError(f"unknown language '{self.language}'; choose from {', '.join(LANGUAGES)}")
         super().__post_init__()
+
+    @property
+    def writing_options(self) -> list[str]:
+        """The names of the given options that only written summaries have."""
+        names = [each.name for each in fields(GenerationOptions) if each.name != "max_summary_tokens"]
+        given = [name for name in (*names, "grounded", "numbers_from_document") if getattr(self, name) is not None]
+        return given + ["num_candidates"] * (self.num_candidates > 1)
 
     @property
     def token_limits(self) -> tuple[int | None, int | None]:

@@ -106,8 +106,11 @@ class Summarizer:
         writes = isinstance(self.model, GenerationMixin)
         if settings.method == "write" and not writes:
             raise InputError("this model selects sentences and writes none, so method=write is not possible")
-        extracts = selects and (settings.method == "extract" or not settings.method)
-        maker: BatchedSummarizer = (Extractor if extracts else SummaryWriter)(self.model, tokenizer, settings)
+        method = settings.method or ("extract" if selects and not (writes and settings.writing_options) else "write")
+        if method == "extract" and settings.writing_options:
+            raise InputError(f"{settings.writing_options[0]} is for summaries that are written, not for extracts")
+        kind = Extractor if method == "extract" else SummaryWriter
+        maker: BatchedSummarizer = kind(self.model, tokenizer, settings)
         prompt = source_prefix(config).strip()
         limit = source_limit(self.model, tokenizer, settings)
         encoder = SourceEncoder(

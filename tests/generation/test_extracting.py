@@ -94,6 +94,19 @@ def test_a_model_that_writes_alone_cannot_extract():
         plain.summarize(DOCUMENTS[:1], method="extract")
 
 
+def test_options_of_writing_choose_writing_and_do_not_fit_an_extract(selector):
+    both = joint_model()
+    written = both.summarize(DOCUMENTS[:1], num_beams=2, max_summary_tokens=9)
+    assert written == both.summarize(DOCUMENTS[:1], method="write", num_beams=2, max_summary_tokens=9)
+    assert both.summarize(DOCUMENTS[:1], max_summary_tokens=9) == both.summarize(
+        DOCUMENTS[:1], method="extract", max_summary_tokens=9
+    )
+    for summarizer, options in [(both, {"method": "extract"}), (selector, {})]:
+        for name, value in [("num_beams", 2), ("num_candidates", 2), ("grounded", True), ("min_summary_tokens", 5)]:
+            with pytest.raises(InputError, match=f"{name} is for summaries that are written, not for extracts"):
+                summarizer.summarize(DOCUMENTS[:1], **options, **{name: value})
+
+
 def test_a_joint_model_extracts_by_default_and_writes_on_request():
     both = joint_model()
     extract = both.summarize(DOCUMENTS[:2])
