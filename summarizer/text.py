@@ -222,3 +222,8 @@ def split_sentences(text: str, split: Split = "auto", language: str = DEFAULT_LA
 def ends_sentence(text: str) -> bool:
     """Whether a text ends with the punctuation that ends a sentence, closing quotes and brackets left aside."""
     return text.rstrip().rstrip(_CLOSING).endswith(_FINAL_PUNCTUATION)
+
+
+def is_statement(text: str) -> bool:
+    """Whether a line can stand in a summary: it ends a sentence, as a heading or "as follows:" does not."""
+    return ends_sentence(text) and not text.rstrip().endswith((":", ";"))

@@ -17,12 +17,12 @@ from summarizer.errors import InputError
 from summarizer.generation.choosing import MOST_REPEATED
 from summarizer.generation.clauses import Span, optional_spans
 from summarizer.generation.constraints import Pieces
-from summarizer.text import ends_sentence, split_sentences
+from summarizer.text import is_statement, split_sentences
 
 _NEVER = -1e9  # finite: a search that finds no other continuation takes this one rather than an end
 _LAST_RESORT = -1e4  # the score of what another processor forbids, where it forbids all that is grounded
 _LINE_START = -1
-SELECTION_WEIGHT = 1.0  # of the score of a sentence beside the decoder's log probabilities of its first tokens
+SELECTION_WEIGHT = 2.0  # of a sentence's score beside the log probabilities of its first tokens
 
 Place = tuple[int, int]  # a sentence and the position of its next token, or (_LINE_START, 0)
 
@@ -233,7 +233,7 @@ class _Document:
         self.scores = scores
         self._sentences = [_Sentence(pieces, ids) for ids in sentences]
         self._line_break = line_break
-        whole = {index for index, sentence in enumerate(self._sentences) if _is_whole(sentence.text)}
+        whole = {index for index, sentence in enumerate(self._sentences) if is_statement(sentence.text)}
         filled = {index for index, sentence in enumerate(self._sentences) if sentence.text.strip()}
         usable = whole & filled or filled
         closed = frozenset(range(len(self._sentences))) - usable
@@ -340,10 +340,6 @@ class _Document:
                 if len(trigrams & own) > MOST_REPEATED * len(trigrams)
             }
         return self._closed[index]
-
-
-def _is_whole(text: str) -> bool:
-    return ends_sentence(text) and not text.rstrip().endswith((":", ";"))
 
 
 def sentences_of(pieces: Pieces, ids: Sequence[int]) -> list[list[int]]:

@@ -12,7 +12,7 @@ from summarizer.errors import InputError
 from summarizer.generation.beam_search import beam_search
 from summarizer.generation.clauses import optional_spans
 from summarizer.generation.constraints import Pieces
-from summarizer.generation.grounding import GroundedWriting, compress, sentences_of
+from summarizer.generation.grounding import SELECTION_WEIGHT, GroundedWriting, compress, sentences_of
 from summarizer.padding import pad_with_mask
 from tests.corpus import sentence, tiny_tokenizer
 from tests.tiny import END, tiny_model
@@ -204,7 +204,7 @@ def test_scores_of_sentences_count_where_sentences_part(pieces):
         (document[0], {line_break(): 0.0, END: 0.0}),
     ]:
         ids = list(wanted)
-        expected = (logits[ids] + torch.tensor(list(wanted.values()))).log_softmax(dim=0)
+        expected = (logits[ids] + SELECTION_WEIGHT * torch.tensor(list(wanted.values()))).log_softmax(dim=0)
         torch.testing.assert_close(after(written)[ids], expected)
     assert after(document[0][:3])[document[0][3]] == 0
 
