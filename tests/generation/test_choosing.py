@@ -34,8 +34,8 @@ def test_an_extract_is_never_empty_unless_the_document_is():
 
 
 def test_headings_are_chosen_only_where_nothing_else_is():
-    lines = ["Methods", "We asked ten people.", "They answered as follows:", "Nine of them agreed."]
-    assert choose_sentences(lines, [0.9, 0.1, 0.8, 0.2], Budget(sentences=3)) == [1, 3]
+    lines = ["Methods", "We asked ten people.", "They answered as follows:", "Nine of them agreed.", "Fig. 1."]
+    assert choose_sentences(lines, [0.9, 0.1, 0.8, 0.2, 0.7], Budget(sentences=3)) == [1, 3]
     assert choose_sentences(["Methods", "Results"], [0.1, 0.2], Budget(sentences=1)) == [1]
 
 
