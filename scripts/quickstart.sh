@@ -20,7 +20,7 @@ PYTHON
 cat <<TEXT
 
 The summaries are in $output/summaries.jsonl, the scores in $output/scores.json.
-The model is small and was trained for four hours on one or two CPU cores. Its mistakes are listed in
+The summaries are extracts: whole sentences of the documents. What the model can do, and what it cannot:
 summarizer/assets/default/README.md. Try next, after '. .venv/bin/activate':
   summarizer summarize YOUR_FOLDER -o summaries.jsonl        text, Markdown, HTML, PDF, Word, EPUB, JATS XML, JSONL, CSV, Parquet
   summarizer summarize paper.pdf --show-evidence             one document, to the terminal, with its sources

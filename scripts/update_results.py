@@ -50,7 +50,15 @@ TABLES = {
     },
     **{
         f"study_{name}": partial(study_table, ROOT / f"results/study/{name}.json")
-        for name in ("sections_ablation", "sections_encoders", "sections_minutes", "pubmed_minutes", "pubmed_steps")
+        for name in (
+            "sections_ablation",
+            "sections_encoders",
+            "sections_minutes",
+            "pubmed_minutes",
+            "pubmed_steps",
+            "selection_seeds",
+            "selection_mixers",
+        )
     },
     **{
         f"mixing_use_{name}": partial(mixing_use_table, ROOT / f"results/study/mixing_use_{name}.json")

@@ -197,6 +197,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 Split = Literal["auto", "newline", "sentencex"]
+_LABEL = re.compile(r"\W*(?:table|fig|figure|box|scheme|appendix|section|chapter)\.?\s+\S+\s*", re.IGNORECASE)
 _FINAL_PUNCTUATION = tuple(".!?…:;。！？：；।॥؟۔")
 _CLOSING = "\"'”’»)]}」』）"
 
@@ -219,14 +220,11 @@ def split_sentences(text: str, split: Split = "auto", language: str = DEFAULT_LA
     return [stripped for piece in pieces if (stripped := piece.strip())]
 
 
-_LABEL = re.compile(r"\W*(?:table|fig|figure|box|scheme|appendix|section|chapter)\.?\s+\S+\s*", re.IGNORECASE)
-
-
 def ends_sentence(text: str) -> bool:
     """Whether a text ends with the punctuation that ends a sentence, closing quotes and brackets left aside."""
     return text.rstrip().rstrip(_CLOSING).endswith(_FINAL_PUNCTUATION)
 
 
 def is_statement(text: str) -> bool:
-    """Whether a line can stand in a summary: it ends a sentence, and is no label such as "Table 1." or "as follows:"."""
+    """Whether a line can stand in a summary: it ends a sentence, and is more than a label (Table 1)."""
     return ends_sentence(text) and not text.rstrip().endswith((":", ";")) and not _LABEL.fullmatch(text)
