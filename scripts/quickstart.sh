@@ -4,7 +4,7 @@ set -euo pipefail
 . "$(dirname "$0")/environment.sh" documents
 output=quickstart_output
 echo "Summarizing samples/documents (four research articles, four news articles) with the default model"
-summarizer summarize samples/documents --max-summary-tokens 200 --output "$output/summaries.jsonl"
+summarizer summarize samples/documents --output "$output/summaries.jsonl"
 summarizer evaluate "$output/summaries.jsonl" samples/pairs.jsonl --baselines --output "$output/scores.json"
 python - "$output/summaries.jsonl" <<'PYTHON'
 import json
