@@ -212,13 +212,15 @@ class DecoderStack(nn.Module):
         """
         if isinstance(cache, EncoderDecoderCache):
             cache = cache.self_attention_cache
-        past = 0 if cache is None else int(cache.get_seq_length())
+        past: Any = 0 if cache is None else cache.get_seq_length()
+        if isinstance(past, Tensor):  # of a static cache
+            past = int(past)  # not of a number: an export would fix it
         length = embeddings.shape[1]
         positions = torch.arange(past, past + length, device=embeddings.device)
         mask = None
         if target_mask is not None and target_mask.dim() == 4:
             mask = target_mask
-        elif target_mask is not None or (past and length > 1):
+        elif target_mask is not None or (length > 1 and past):
             mask = _causal_mask(positions, past + length, target_mask)
         if mask is not None:  # positions count the real tokens: padding on the left changes nothing
             positions = mask[:, 0].sum(dim=-1) - 1

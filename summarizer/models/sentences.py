@@ -84,10 +84,11 @@ class SentenceScorer(nn.Module):
     def __init__(self, config: SummarizerConfig) -> None:
         super().__init__()
         d_model = config.d_model
-        self.layers = nn.ModuleList()
+        layers: list[EncoderLayer] = []
         layer_config = _of_sentence_layers(config)
         for _ in range(config.sentence_layers):
-            self.layers.append(EncoderLayer(layer_config, below=[layer.mixer for layer in self.layers]))  # pyright: ignore
+            layers.append(EncoderLayer(layer_config, below=[layer.mixer for layer in layers]))
+        self.layers = nn.ModuleList(layers)
         has_norm = config.sentence_layers > 0 and config.norm == "pre"
         self.norm = nn.LayerNorm(d_model, eps=config.layer_norm_eps) if has_norm else nn.Identity()
         compares = config.document_product or config.document_cosines

@@ -446,7 +446,9 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         """As in GenerationMixin, and `inputs_embeds` may be given beside the ids, to copy from those."""
         has_ids = inputs is not None or model_kwargs.get("input_ids") is not None
         embeddings = model_kwargs.pop("inputs_embeds", None) if has_ids else None
-        inputs, name, model_kwargs = super()._prepare_model_inputs(inputs, bos_token_id, model_kwargs)  # pyright: ignore
+        inputs, name, model_kwargs = super()._prepare_model_inputs(  # pyright: ignore  (its `self` as above)
+            inputs, bos_token_id, model_kwargs
+        )
         return inputs, name, model_kwargs if embeddings is None else {**model_kwargs, "inputs_embeds": embeddings}
 
     def _prepare_text_encoder_decoder_kwargs_for_generation(  # pyright: ignore  (its `self` as above)
@@ -455,7 +457,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         """As in GenerationMixin, and the decoder alone is asked for attentions."""
         generation_config = copy(generation_config)
         generation_config.output_attentions = None
-        return super()._prepare_text_encoder_decoder_kwargs_for_generation(  # pyright: ignore
+        return super()._prepare_text_encoder_decoder_kwargs_for_generation(  # pyright: ignore  (its `self` as above)
             generation_config=generation_config, **inputs
         )
 
