@@ -2,6 +2,7 @@
 
 import codecs
 import re
+import unicodedata
 from collections import Counter
 from typing import IO, Literal, get_args
 
@@ -54,7 +55,7 @@ def decode_with_notes(
         refuse_zeros(content)
     except ValueError as error:
         raise InputError(str(error)) from None
-    for certain in (escaped_encoding(content), "utf-8", declared_encoding):
+    for certain in (escaped_encoding(content), "utf-8", _superset(declared_encoding), declared_encoding):
         if certain and (text := _try_decode(content, certain)) is not None:
             return text, ()
     if _has_broken_lines(content):
@@ -120,10 +121,15 @@ _C1_CONTROLS = re.compile(r"[\x80-\x84\x86-\x9f]")  # what other encodings have 
 
 
 _IS_ASCII = frozenset(range(128)).__contains__
-_SUPERSETS = {  # that decode more than what was detected, and nothing differently
-    "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874", "gb2312": "gb18030",
-    "shift_jis_2004": "cp932", "shift_jis": "cp932", "euc_kr": "cp949", "big5hkscs": "big5hkscs", "big5": "cp950",
+_SUPERSETS = {  # what browsers read instead: it decodes more, and nothing differently that is in texts
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis_2004": "cp932", "shift_jis": "cp932", "euc_kr": "cp949",
+    "big5hkscs": "big5hkscs", "big5": "cp950",
 }  # fmt: skip
+_MOST_ODD = 0.1  # of the special characters of a text whose encoding is guessed
+_OTHER_SCRIPTS = re.compile(r"[\u0370-\u0eff\uff61-\uff9f]")  # that do not stand in a word with Latin letters
+_BEFORE_LETTERS = "¡¿†‡‰§¶"
+_SIGNS_OF_WORDS = "°©®™№"
 _SAMPLE = 2**16  # bytes by which an encoding is guessed
 
 
@@ -134,18 +140,52 @@ def guess_encoding(content: bytes) -> str | None:
     import chardet  # slow to import
 
     sample = content if len(content) <= _SAMPLE else b"".join(_special_lines(content))[:_SAMPLE]
-    eras = chardet.EncodingEra.MODERN_WEB | chardet.EncodingEra.LEGACY_ISO
-    found = chardet.detect_all(sample, encoding_era=eras, compat_names=False, prefer_superset=False)
-    names = [each["encoding"] for each in found if each["encoding"] not in (None, "ascii", "utf-8")]
+    modern = chardet.EncodingEra.MODERN_WEB | chardet.EncodingEra.LEGACY_ISO
     plain = bytes(filter(_IS_ASCII, sample))
-    if len(plain) > 0.9 * len(sample) and chardet.detect(plain)["language"] == "en":
-        names.insert(0, "cp1252")  # English has special letters in names alone, which tell little
-    for name in names:
-        for encoding in (_SUPERSETS.get(name, name), name):
+    is_english = len(plain) > 0.9 * len(sample) and chardet.detect(plain)["language"] == "en"
+    best, least = None, 1.0
+    for eras in (modern, chardet.EncodingEra.DOS | chardet.EncodingEra.LEGACY_MAC):
+        found = chardet.detect_all(sample, encoding_era=eras, compat_names=False, prefer_superset=False)
+        names = [each["encoding"] for each in found if each["encoding"] not in (None, "ascii", "utf-8")]
+        if is_english and eras is modern:
+            names.insert(0, "cp1252")  # English has special letters in names alone, which tell little
+        for encoding in (each for name in names for each in (_SUPERSETS.get(name, name), name)):
             text = _try_decode(content, encoding)
-            if text is not None and not _C1_CONTROLS.search(text):
+            if text is None or _C1_CONTROLS.search(text):
+                continue
+            share = _share_of_odd_letters(text[:_SAMPLE])
+            if share < _MOST_ODD:
                 return encoding
-    return None
+            if best is None or share < 0.5 * least:
+                best, least = encoding, share
+    return best
+
+
+def _share_of_odd_letters(text: str) -> float:
+    """The share of the special characters that no word has where they stand, such as a sign or a capital within it."""
+    num_special = sum(not each.isascii() for each in text)
+    return sum(map(_is_odd, text, text[1:], text[2:])) / (num_special or 1)
+
+
+def _is_odd(before: str, letter: str, after: str) -> bool:
+    if letter.isascii() or not (before.isalpha() or after.isalpha()):
+        return False
+    if before.islower() and letter.isupper():
+        return True
+    if _OTHER_SCRIPTS.match(letter):
+        return any(each.isalpha() and each < "\u0250" for each in (before, after))
+    category = unicodedata.category(letter)
+    if category in ("Ps", "Pi") or letter in _BEFORE_LETTERS:
+        return before.isalpha()
+    return category in ("Sc", "Sm", "Sk", "So") and letter not in _SIGNS_OF_WORDS
+
+
+def _superset(encoding: str | None) -> str | None:
+    """The superset of an encoding by any of its names, as a page that declares ISO 8859-1 may have quotes of cp1252."""
+    try:
+        return encoding and _SUPERSETS.get(codecs.lookup(encoding).name)
+    except LookupError:
+        return None
 
 
 def _special_lines(content: bytes) -> list[bytes]:

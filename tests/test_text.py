@@ -50,6 +50,9 @@ LEGACY = {
     "iso8859-2": "Spółdzielnia zebrała się wiosną i uchwaliła nowe zasady. Każdy członek może trzymać tam łódź.",
     "cp1254": "Kooperatif ilkbaharda toplandı ve rıhtım için yeni kurallar kabul etti. Gelmeyen kırk kron öder.",
     "cp1257": "Uosto kooperatyvas susirinko pavasarį ir priėmė naujas krantinės taisykles. Šių metų mokestis mažesnis.",
+    "cp852": "Přístavní družstvo se sešlo na jaře a schválilo nová pravidla pro nábřeží, dokud platí příspěvek.",
+    "cp866": "Кооператив гавани собрался весной и принял новые правила для причала.",
+    "mac-roman": "La coopérative s’est réunie au printemps et a adopté de nouvelles règles pour le quai, où l’on reste l’été.",
     "cp1252": "The price is £20 or €30, said Mr. Müller of Malmö: “That is the naïve view.”",
 }
 
@@ -87,6 +90,8 @@ def test_big_endian_utf16_needs_its_mark():
 def test_a_declared_encoding_comes_before_guessing_and_after_utf8():
     assert decode_text("žluťoučký".encode("cp1250"), "cp1250") == "žluťoučký"
     assert decode_text("žluťoučký".encode(), "cp1250") == "žluťoučký"
+    for declared in ("iso-8859-1", "us-ascii"):  # as browsers do; the characters of its own are never in text
+        assert decode_text("“Été” – don’t".encode("cp1252"), declared) == "“Été” – don’t"
     assert decode_text(b"caf\xe9 in the old town", "no-such-encoding") == "café in the old town"
 
 
