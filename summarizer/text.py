@@ -144,7 +144,7 @@ def guess_encoding(content: bytes) -> str | None:
     plain = bytes(filter(_IS_ASCII, sample))
     is_english = len(plain) > 0.9 * len(sample) and chardet.detect(plain)["language"] == "en"
     best, least = None, 1.0
-    for eras in (modern, chardet.EncodingEra.DOS | chardet.EncodingEra.LEGACY_MAC):
+    for eras in (modern, modern | chardet.EncodingEra.DOS | chardet.EncodingEra.LEGACY_MAC):
         found = chardet.detect_all(sample, encoding_era=eras, compat_names=False, prefer_superset=False)
         names = [each["encoding"] for each in found if each["encoding"] not in (None, "ascii", "utf-8")]
         if is_english and eras is modern:

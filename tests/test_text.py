@@ -52,7 +52,7 @@ LEGACY = {
     "cp1257": "Uosto kooperatyvas susirinko pavasarį ir priėmė naujas krantinės taisykles. Šių metų mokestis mažesnis.",
     "cp852": "Přístavní družstvo se sešlo na jaře a schválilo nová pravidla pro nábřeží, dokud platí příspěvek.",
     "cp866": "Кооператив гавани собрался весной и принял новые правила для причала.",
-    "mac-roman": "La coopérative s’est réunie au printemps et a adopté de nouvelles règles pour le quai, où l’on reste l’été.",
+    "mac-roman": "La coopérative s’est réunie au printemps et a adopté de nouvelles règles pour le quai, où l’on va.",
     "cp1252": "The price is £20 or €30, said Mr. Müller of Malmö: “That is the naïve view.”",
 }
 

@@ -3,9 +3,17 @@
 from typing import Any
 
 from summarizer.documents.document import Document, ReadingOptions, Section
-from summarizer.documents.markup import child_of, name_of, parse_xml, running_text
+from summarizer.documents.markup import (
+    child_of,
+    declared_encoding,
+    name_of,
+    parse_xml,
+    running_text,
+    without_declaration,
+)
 from summarizer.documents.note_marks import resolve_marks
 from summarizer.errors import InputError
+from summarizer.text import decode_with_notes
 
 # Elements among the paragraphs that are not running text.
 _LEFT_OUT = frozenset({
@@ -25,7 +33,8 @@ def read_jats(content: bytes, options: ReadingOptions) -> Document:
     Each section title and each paragraph is a line. References, tables, figures and displayed formulas are left out.
     No entities are expanded. Raises InputError for broken XML and for anything but one article.
     """
-    root = parse_xml(content)
+    source, notes = decode_with_notes(content, declared_encoding(content), options.encoding)
+    root = parse_xml(without_declaration(source))
     if "docbook" in str(root.tag).lower() or any(name_of(element) in _DOCBOOK for element in root.iter()):
         raise InputError("DocBook, not JATS; convert it to HTML first")
     articles = [element for element in root.iter() if name_of(element) == "article"]
@@ -49,7 +58,7 @@ def read_jats(content: bytes, options: ReadingOptions) -> Document:
         for part in parts
         if (text := _text(part))
     )
-    return Document(_text(body) or abstract, title or None, abstract or None, sections)
+    return Document(_text(body) or abstract, title or None, abstract or None, sections, notes)
 
 
 def _text(element: Any) -> str:

@@ -14,7 +14,9 @@ _CONTEXT = 24  # characters before a superscript that tell what it is
 
 
 def resolve_marks(root: Any) -> None:
-    """Write the superscripts below `root` as plain text, and remove the marks of notes and permanent links."""
+    """Write superscripts as plain text; remove the marks of notes, permanent links and readings (ruby)."""
+    for element in list(root.iter("{*}rt", "{*}rp")):
+        _replace(element, "")
     for element in list(root.iter("{*}sup", "{*}span", "{*}a", "{*}xref")):
         name = name_of(element)
         if name in _LINKS:

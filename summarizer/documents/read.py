@@ -29,13 +29,19 @@ READERS: dict[str, Callable[[bytes, ReadingOptions], Document]] = {
     ".html": read_html,
     ".htm": read_html,
     ".xhtml": read_html,
+    ".mhtml": read_html,
+    ".mht": read_html,
     ".xml": read_jats,
     ".nxml": read_jats,
     ".pdf": read_pdf,
     ".docx": read_word,
     ".epub": read_epub,
 }
-_SAVE_AS = {".doc": ".docx", ".docm": ".docx", ".rtf": ".docx", ".odt": ".docx", ".json": ".jsonl"}
+_SAVE_AS = {
+    **dict.fromkeys((".doc", ".docm", ".rtf", ".odt"), ".docx"),
+    **dict.fromkeys((".xls", ".xlsx", ".ods", ".psv"), ".csv"),
+    **{".json": ".jsonl", ".ndjson": ".jsonl", ".tab": ".tsv"},
+}
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text; logs have \x1b
 
 
@@ -76,7 +82,7 @@ def read_document(path: Path, options: ReadingOptions | None = None) -> Document
         if content.startswith(b"%PDF-") or (not wide and _CONTROLS.search(content)):
             raise InputError(f"not text; files of other formats must end in {' '.join(READERS)}")
     reader = READERS[suffix or ".txt"]
-    if reader is read_plain and is_html(content):
+    if reader in (read_plain, read_jats) and is_html(content):
         reader = read_html
     document = reader(content, options)
     return replace(document, reader=document.reader or reader.__name__.removeprefix("read_"))

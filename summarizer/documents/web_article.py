@@ -3,11 +3,14 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from summarizer.documents.markup import running_text
 
-_UNSEEN_TAGS = frozenset({"head", "script", "style", "template", "noscript", "svg", "math", "object", "canvas", "map"})
+_UNSEEN_TAGS = frozenset(
+    {"head", "title", "script", "style", "template", "noscript", "svg", "math", "object", "canvas", "map"}
+)
 _LEFT_OUT = frozenset({
     "nav", "button", "select", "textarea", "input", "label", "iframe", "audio", "video", "dialog", "menu", "figure",
 })  # fmt: skip
@@ -17,6 +20,8 @@ _NAMES = re.compile(
     r"(?![\w-])",
     re.I,
 )
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt")
+_OPENING_BUTTON = re.compile("accordion|faq|question", re.I)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _LINES = frozenset({
     "h1", "h2", "h3", "h4", "h5", "h6", "p", "div", "section", "article", "main", "header", "footer", "aside", "ul",
@@ -66,8 +71,29 @@ def complete_article(body: Any, article: str) -> str:
     size = sizes[element]
     gains = _GAIN[0] * size.found < size.all < _GAIN[1] * size.found and size.links < _MOST_LINKS * size.all
     if not article or gains or size.all > _DOCUMENT * whole:
-        return _text(element)
+        return running_text(element, _LINES, ())
     return article
+
+
+def open_answers(body: Any) -> None:
+    """Make plain headings of the buttons and labels that open hidden text below them, and show that text."""
+    for opener in list(body.iter("button", "label")):
+        in_heading = next(opener.iterancestors(*_HEADINGS), None) is not None
+        if opener.tag == "label":
+            previous, following = opener.getprevious(), opener.getnext()
+            box = previous is not None and previous.tag == "input" and previous.get("type") in ("checkbox", "radio")
+            is_question = box and following is not None and following.tag in _CONTAINERS
+        else:
+            is_question = in_heading or bool(_OPENING_BUTTON.search(opener.get("class", "")))
+        if not is_question:
+            continue
+        opener.tag = "span" if in_heading else "h4"
+        for element in (opener, *islice(opener.iterancestors(), 3)):
+            element.attrib.pop("class", None)  # trafilatura drops what is called a header
+            if (answer := element.getnext()) is not None:
+                for name in ("hidden", "aria-hidden", "style"):
+                    answer.attrib.pop(name, None)
+                break
 
 
 def _remove(body: Any, is_unwanted: Callable[[Any], bool]) -> None:
@@ -126,14 +152,3 @@ def _sizes(body: Any, pieces: Collection[str] = ()) -> Mapping[Any, _Size]:
             above.found += size.found
             above.num_links += size.num_links
     return sizes
-
-
-def _text(element: Any) -> str:
-    for cell in element.iter("td", "th"):
-        cell.tail = f" {cell.tail or ''}"
-    for block in element.iter("pre"):
-        for each in block.iter():
-            each.text = each.text and each.text.replace("\n", "\u2028")  # stays a line break
-            if each is not block:
-                each.tail = each.tail and each.tail.replace("\n", "\u2028")
-    return running_text(element, _LINES, ())

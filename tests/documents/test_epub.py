@@ -2,11 +2,12 @@ import io
 import zipfile
 
 import pytest
-from file_formats import epub
+from file_formats import epub, zipped
 
 from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import read_document
 from summarizer.errors import InputError
+from summarizer.text import guess_note
 
 CHAPTER = "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>x</title></head><body>{}</body></html>"
 BODIES = ["<h1>One</h1><p>First&#160;text<br/>of one.</p><script>no()</script>", "<h2>Two</h2><p>Text of two.</p>"]
@@ -91,3 +92,51 @@ def test_exponents_stay_and_the_marks_of_notes_go(read):
     assert read(epub("A", [CHAPTER.format(chapter)])).text == (
         "10^6 fish in 2010, 1999 and 10 of CO2 per m^3; see 2.\nNote."
     )
+
+
+@pytest.mark.parametrize(
+    ("chapter", "notes"),
+    [
+        ("<html><body><p>“Été” – don’t<br></p></body></html>".encode(), ()),
+        (
+            "<?xml version='1.0' encoding='iso-8859-1'?><html><body><p>“Été” – don’t</p></body></html>".encode(
+                "cp1252"
+            ),
+            (),
+        ),
+        ("<html><body><p>“Été” – don’t</p></body></html>".encode("cp1252"), (guess_note("cp1250"),)),
+        ("<html><body><p>“Été” – don’t</p></body></html>".encode("utf-16"), ()),
+        ("<html><body></body></html><p>“Été” – don’t".encode(), ()),
+    ],
+    ids=["not well-formed", "quotes in ISO 8859-1", "not declared", "UTF-16", "behind the end"],
+)
+def test_no_letter_of_a_chapter_is_lost_or_garbled(read, chapter, notes):
+    other = CHAPTER.format("<p>Other.</p>").encode()
+    with zipfile.ZipFile(io.BytesIO(epub("A", ["", ""]))) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    document = read(zipped({**parts, "OPS/0.xhtml": chapter, "OPS/1.xhtml": other}))
+    assert (document.text, document.notes) == ("“Été” – don’t\nOther.", notes)
+
+
+def test_a_chapter_that_is_nested_too_deep_is_noted(read):
+    deep = CHAPTER.format("<div>" * 300 + "deep" + "</div>" * 300)
+    note = "The chapter OPS/0.xhtml cannot be read (its tags are nested too deep)."
+    assert read(epub("A", [deep, CHAPTER.format("<p>Two.</p>")])).notes == (note,)
+
+
+def test_tables_and_lines_of_code_are_read_and_readings_are_not(read):
+    body = (
+        "<table><tr><td>Boat</td><td>Fee</td></tr><tr><td>small</td><td>40</td></tr></table><pre>one\ntwo</pre>"
+        "<p><ruby>港<rp>(</rp><rt>みなと</rt><rp>)</rp></ruby>の</p>"
+    )
+    assert read(epub("A", [CHAPTER.format(body)])).text == "Boat Fee\nsmall 40\none\ntwo\n港の"
+
+
+@pytest.mark.parametrize(
+    "item", ["href='/OPS/c.xml' media-type='text/x-oeb1-document'", "href='../c%20d.htm'", "href='e%20f.htm'"]
+)
+def test_chapters_are_found_however_the_package_names_them(read, item):
+    chapter = CHAPTER.format("<p>Found.</p>")
+    package = f"<package><manifest><item id='a' {item}/></manifest><spine/></package>"
+    names = ("OPS/c.xml", "c d.htm", "OPS/e%20f.htm")
+    assert read(epub("A", [], {"OPS/package.opf": package, **dict.fromkeys(names, chapter)})).text == "Found."

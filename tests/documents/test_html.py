@@ -76,3 +76,63 @@ def test_lists_are_read_and_menus_are_not_where_a_page_has_both(read):
 
 def test_a_page_of_links_alone_is_not_empty(read):
     assert "Chapter 8" in read("a.html", page("".join(f"<p><a href='{n}'>Chapter {n}</a></p>" for n in range(9)))).text
+
+
+def test_text_behind_the_end_of_a_page_is_read(read):
+    text = "The fee is the same for all boats."
+    for end in (f"</body></html><p>{text}</p>", f"</html>\n<html><head><title>B</title></head><body><p>{text}</p>"):
+        assert read("a.html", page(PARAGRAPH) + end).text.split("\n")[-1] == text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "<h3><button aria-expanded=false>{}</button></h3><div hidden><p>{}</p></div>",
+        "<button class='accordion'>{}</button><div style='display: none'><p>{}</p></div>",
+        "<div><h2 class='accordion-header'><button>{}</button></h2><div class='collapse'>{}</div></div>",
+        "<input type=checkbox><label>{}</label><div class=content>{}</div>",
+        "<dl><dt><button>{}</button></dt><dd hidden>{}</dd></dl>",
+    ],
+)
+def test_questions_that_open_their_answers_are_read_with_them(read, question):
+    pairs = [
+        (f"{number}. May guests use the quay?", "No, not at night, since the steps are not safe.") for number in "123"
+    ]
+    menu = "<nav><button>Menu</button></nav><button class='navbar-toggle'>Toggle navigation</button>"
+    body = f"{menu}<div id=content><h1>Quay</h1>{PARAGRAPH}{''.join(question.format(*pair) for pair in pairs)}</div>"
+    lines = read("a.html", page(body)).text.split("\n")
+    assert lines[-6:] == [line for pair in pairs for line in pair]
+    assert "Toggle navigation" not in lines
+
+
+def test_a_late_declaration_counts_and_iso_8859_1_has_quotes(read):
+    late = f"<html><head><style>{' ' * 5000}</style><meta charset=windows-1250></head><p>Příští schůze</p></html>"
+    assert read("a.html", late.encode("cp1250")).text == "Příští schůze"
+    quoted = "<html><head><meta charset=iso-8859-1></head><body><p>“Été” – don’t</p></body></html>"
+    assert read("b.html", quoted.encode("cp1252")).text == "“Été” – don’t"
+
+
+ARCHIVE = """From: <Saved by a browser>
+MIME-Version: 1.0
+Content-Type: multipart/related; type="text/html"; boundary="x"
+
+--x
+Content-Type: text/html; charset=windows-1250
+Content-Transfer-Encoding: quoted-printable
+
+<html><head><title>Quay</title></head><body><p>P=F8=ED=9At=ED =
+sch=F9ze.</p></body></html>
+--x
+Content-Type: image/png
+
+AAAA
+--x--
+"""
+
+
+@pytest.mark.parametrize("name", ["a.mhtml", "a.mht", "a.html"])
+def test_a_web_archive_is_read_as_its_page(read, name):
+    document = read(name, ARCHIVE)
+    assert (document.title, document.text) == ("Quay", "Příští schůze.")
+    with pytest.raises(InputError, match="without a page"):
+        read("b.mht", ARCHIVE.replace("text/html; ch", "text/css; ch"))

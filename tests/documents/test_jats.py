@@ -42,7 +42,7 @@ def test_jats_with_a_namespace_or_within_a_set_or_without_body_is_read(read):
     [
         ("<article><body>", "broken XML"),
         ("", "broken XML"),
-        ("<html><p>x</p></html>", "not JATS"),
+        ("<page><p>x</p></page>", "not JATS"),
         ("<set><article/><article/></set>", "2 articles"),
         ("<article><section><para>x</para></section></article>", "DocBook, not JATS"),
         ('<book xmlns="http://docbook.org/ns/docbook"><article/><article/></book>', "DocBook, not JATS"),
@@ -72,3 +72,15 @@ def test_exponents_stay_and_the_marks_of_references_go(read):
         "10<sup>6</sup> in 2010<sup><xref rid='B3'>3</xref>,<xref rid='B4'>4</xref></sup>, 1999<xref rid='B5'>5</xref>."
     )
     assert read("a.xml", f"<article><body><p>{text}</p></body></article>").text == "10^6 in 2010, 1999."
+
+
+def test_letters_are_those_of_the_encoding_that_browsers_would_take(read):
+    article = "<?xml version='1.0' encoding='iso-8859-1'?><article><body><p>“Été” – don’t</p></body></article>"
+    assert read("a.xml", article.encode("cp1252")).text == "“Été” – don’t"
+
+
+def test_a_web_page_is_read_as_one(read):
+    assert (
+        read("a.xml", "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><p>One.</p></html>").text
+        == "One."
+    )

@@ -37,8 +37,9 @@ def test_an_unknown_kind_is_read_if_it_is_text(read):
             read("a.dat", content)
     with pytest.raises(InputError, match="encoding"):
         read("a.txt", b"\x89PNG\r\n\x1a\n\xff\x81\x8d")
-    with pytest.raises(InputError, match=r"save it as \.docx"):
-        read("a.doc", "whatever")
+    for name, content, better in (("a.doc", "x", "docx"), ("a.txt", "{\\rtf1 x}", "docx"), ("a.xlsx", "x", "csv")):
+        with pytest.raises(InputError, match=rf"save it as \.{better}"):
+            read(name, content)
 
 
 def test_text_may_hold_a_stray_zero_byte_but_not_many(read):
@@ -111,6 +112,7 @@ def test_sockets_and_devices_are_refused(tmp_path, monkeypatch):
 def test_a_web_page_is_read_as_one_whatever_the_name_says(read, tmp_path, start):
     document = read("a.txt", f"{start}<body><p>Hello there, all of you.</p></body></html>")
     assert (document.text, document.reader) == ("Hello there, all of you.", "html")
+    assert read("c.txt", "<html><p>In UTF-16.".encode("utf-16")).reader == "html"
     assert needs_parser(tmp_path / "a.txt")
     assert read("b.txt", "<p>is how HTML begins a paragraph.").reader == "plain"
     assert not needs_parser(tmp_path / "b.txt")
