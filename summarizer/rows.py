@@ -4,9 +4,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, TextIO
 
@@ -16,6 +16,8 @@ from summarizer.text import encoding_of_lines, guess_note
 
 ROW_SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 DELIMITERS = ",;\t|"  # that are found
+_NO_DELIMITER = "\x1f"  # a control character, which no text has
+_FIRST_LINES = 10  # behind the header, by which the delimiter is found
 MAX_LINE = 2**28  # characters of a row: a small .gz file can unpack to an endless line
 MAX_UNPACKED_PARQUET = 2**31  # bytes of a .parquet.gz, which is unpacked in memory
 
@@ -118,24 +120,28 @@ def _encoding_of(file: TextIO) -> str:
 def _read_csv(path: Path, file: TextIO, delimiter: str | None) -> Iterator[Row]:
     csv.field_size_limit(MAX_LINE)  # a document is longer than the default limit of 128 KiB
     at_end = False
-
-    def until_the_end() -> Iterator[str]:
-        nonlocal at_end
-        yield from _lines(file)
-        at_end = True  # asked for more: within quotes
-
-    lines = until_the_end()
+    lines = _lines(file)
     blank_lines, header = 0, next(lines, "")
     while header and not header.strip():
         blank_lines, header = blank_lines + 1, next(lines, "")
     if named := re.fullmatch(r"sep=(.)\s*", header):  # Excel's own way to tell the delimiter
         delimiter = delimiter or named[1]
         blank_lines, header = blank_lines + 1, next(lines, "")
-    reader = csv.DictReader(chain([header], lines), delimiter=delimiter or _find_delimiter(path, header))
+    first = [header, *islice(lines, 0 if delimiter else _FIRST_LINES)]
+
+    def until_the_end() -> Iterator[str]:
+        nonlocal at_end
+        yield from chain(first, lines)
+        at_end = True  # asked for more: within quotes
+
+    reader = csv.DictReader(until_the_end(), delimiter=delimiter or _find_delimiter(path, first))
+    reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
     if reader.fieldnames and at_end:
         raise InputError(f"{path}: a quote in the header is never closed")
     for row in reader:
         location = f"{path}:{reader.line_num + blank_lines}"
+        if not any(row.get(None, ())):  # as a delimiter at the end of the lines makes
+            row.pop(None, None)
         if at_end:
             yield Row(location, {}, "a quote is never closed, so the rows after it cannot be read")
         elif None in row or None in row.values():
@@ -146,11 +152,19 @@ def _read_csv(path: Path, file: TextIO, delimiter: str | None) -> Iterator[Row]:
             yield Row(location, dict(row))
 
 
-def _find_delimiter(path: Path, header: str) -> str:
-    """The delimiter that divides the header into most columns; without one, that of the file's suffix."""
+def _find_delimiter(path: Path, lines: Sequence[str]) -> str:
+    """The delimiter that divides the header and most of the next lines into equally many columns, two or more.
+
+    Without one, a line is one field.
+    """
     usual = "\t" if row_format(path) == ".tsv" else ","
-    counts = {each: len(next(csv.reader([header], delimiter=each), [])) for each in (usual, *DELIMITERS)}
-    return max(counts, key=lambda each: counts[each])
+    best, best_score = _NO_DELIMITER, (0.0, 1)
+    for each in dict.fromkeys((usual, *DELIMITERS)):
+        num_columns, *others = [len(row) for row in csv.reader(lines, delimiter=each) if row] or [0]
+        score = (sum(other == num_columns for other in others) / (len(others) or 1), num_columns)
+        if num_columns > 1 and (best == _NO_DELIMITER or score > best_score):
+            best, best_score = each, score
+    return best
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:

@@ -363,3 +363,19 @@ def test_rows_in_a_guessed_encoding_have_a_note(tmp_path):
     assert (row.columns["text"], row.notes) == (text, (guess_note("cp1250"),))
     (row,) = read_rows(tmp_path / "a.csv", encoding="cp1250")
     assert (row.columns["text"], row.notes) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ("id;text, whole;summary, short\n1;a, b;c\n2;d;e\n", {"id": "1", "text, whole": "a, b", "summary, short": "c"}),
+        ("text\na, b; c\n", {"text": "a, b; c"}),
+        ("id ; text\n1;a;\n2;b;\n", {"id": "1", "text": "a"}),
+    ],
+    ids=["commas in the header", "one column", "a delimiter at the end"],
+)
+def test_the_rows_tell_the_delimiter_where_the_header_does_not(tmp_path, content, columns):
+    (tmp_path / "a.csv").write_text(content)
+    rows = list(read_rows(tmp_path / "a.csv"))
+    assert rows[0].columns == columns
+    assert [row.error for row in rows] == [None] * len(rows)
