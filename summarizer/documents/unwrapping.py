@@ -1,6 +1,7 @@
 """Text with hard line breaks, as in mails and manuals: the lines of a paragraph are joined."""
 
 import itertools
+import operator
 import re
 from collections.abc import Collection, Iterator, Sequence
 
@@ -10,6 +11,7 @@ _WIDTHS = range(40, 131)  # at which text may be wrapped, in characters
 _ITEM = re.compile(r"\s*(?:[-*+•–—◦▪·]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,4})[.)])\s")
 # Headings, quotations, rules and rows of a table.
 _OWN_LINE = re.compile(r"\s*(?:[#>|]|[-=*_~+]{2,}|.*\S(?:\t|\s{4,}|\s\|\s)\S)")
+_QUOTE_MARK = re.compile(r"(?!>>>)(?:>(?: |(?=>)|$)){1,2}")  # of mails; >>> is that of Python's examples
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")  # letters that take two columns
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -20,6 +22,7 @@ def unwrap(text: str) -> str:
     A blank line, a list item, a row of a table and a deeper indentation begin a paragraph.
     """
     lines = [line.rstrip() for line in text.expandtabs().splitlines()]
+    lines = _single_spaced(list(_without_quote_marks(lines)))
     usual_width = _width_of(lines)
     words = {word.lower() for line in lines for word in _WORD.findall(line)}
     paragraphs: list[str] = []
@@ -28,6 +31,30 @@ def unwrap(text: str) -> str:
         width = (usual_width or _width_of(block)) if is_text else None
         paragraphs += block if width is None else _paragraphs(block, width, words)
     return "\n".join(paragraphs)
+
+
+def _without_quote_marks(lines: Sequence[str]) -> Iterator[str]:
+    """The lines without the marks of quoted mails; a blank line stands where a quotation begins or ends."""
+    for depth, block in itertools.groupby(lines, _quote_depth):
+        block = list(block)
+        if depth and len(block) > 1:
+            yield from ["", *(_QUOTE_MARK.sub("", line) for line in block), ""]
+        else:
+            yield from block
+
+
+def _quote_depth(line: str) -> int:
+    mark = _QUOTE_MARK.match(line)
+    return mark.group().count(">") if mark else 0
+
+
+def _single_spaced(lines: list[str]) -> list[str]:
+    """The lines with one blank line less between them if each line of a wrapped text is followed by a blank one."""
+    shown = [line for line in lines if line]
+    if any(map(operator.and_, map(bool, lines), map(bool, lines[1:]))) or _width_of(shown) is None:
+        return lines
+    blocks = [(is_text, list(block)) for is_text, block in itertools.groupby(lines, bool)]
+    return [line for is_text, block in blocks for line in (block if is_text else block[1:])]
 
 
 def _width_of(lines: Sequence[str]) -> int | None:
@@ -51,9 +78,9 @@ def _may_continue(line: str, following: str, is_item: bool) -> bool:
 
 
 def _is_full(line: str, following: str, width: int) -> bool:
-    """Whether the first word of the second line had no room in the first."""
+    """Whether the first word of the second line had no room in the first, which is not a paragraph of its own."""
     word = following.split(maxsplit=1)[0]
-    return _length(line) + (1 if _WIDE.match(word) else len(word)) >= width
+    return width - (1 if _WIDE.match(word) else len(word)) <= _length(line) < 2 * width
 
 
 def _is_within_sentence(line: str, following: str) -> bool:

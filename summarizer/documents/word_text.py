@@ -38,6 +38,7 @@ _SYMBOLS = dict(
     )
 )  # of Word's font Symbol
 
+_CONTENTS_LEFT_OUT = "The table of contents was left out."
 _LONGEST_ROW = 120  # characters; a longer one with several paragraphs in a cell is a page's layout, not a row of data
 
 Lines = list[tuple[int, str]]  # level of a heading, 0, or TITLE; clean text
@@ -65,6 +66,8 @@ class WordText:
                 lines += self._paragraph(block)
             elif name == "tbl":
                 lines += self._rest() + self._table(block)
+            elif name == "sdt":
+                self._remark(_CONTENTS_LEFT_OUT)
             elif name == "altChunk":
                 self._remark("An embedded document was left out.")
         return lines + self._rest()
@@ -84,7 +87,7 @@ class WordText:
         ends = _ends(properties)
         self._joined = "" if ends else text
         if level == CONTENTS:
-            self._remark("The table of contents was left out.")
+            self._remark(_CONTENTS_LEFT_OUT)
             return []
         lines = [(level, clean_text(resolve_superscripts(text)))] if ends else []
         for container in (*pieces.boxes, *pieces.notes):
@@ -191,12 +194,20 @@ def _content(element: Any) -> Iterator[Any]:
     """The children that are seen, without the elements that wrap them."""
     for child in element:
         name = name_of(child)
-        if name in _WRAPPERS:
+        if name == "sdt" and _is_contents(child):
+            yield child
+        elif name in _WRAPPERS:
             yield from _content(child)
         elif name == "AlternateContent":
             yield from _content(_alternative(child))
         elif name and name not in _LEFT_OUT:
             yield child
+
+
+def _is_contents(control: Any) -> bool:
+    """Whether a content control holds a table of contents, whose paragraphs may have no style of their own."""
+    gallery = value_of(child_of(child_of(control, "sdtPr"), "docPartObj"), "docPartGallery")
+    return gallery == "Table of Contents"
 
 
 def _alternative(element: Any) -> Sequence[Any]:

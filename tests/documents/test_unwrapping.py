@@ -47,6 +47,20 @@ def test_other_lines_stay_as_they_are(text):
     assert unwrap(text).split("\n") == text.expandtabs().split("\n")[: len(text.splitlines())] or not text.strip()
 
 
+def test_quoted_mails_are_unwrapped_without_their_marks():
+    first, second = (textwrap.fill(text, 60) for text in PARAGRAPHS)
+    mail = f"Hello,\n{textwrap.indent(second, '>> ')}\n{textwrap.indent(first, '> ')}\n\n>>> x = 1\n>>> y = 2\n\n> 5 mg"
+    read = [line for line in unwrap(mail).split("\n") if line]
+    assert read == ["Hello,", PARAGRAPHS[1], PARAGRAPHS[0], ">>> x = 1", ">>> y = 2", "> 5 mg"]
+
+
+def test_a_double_spaced_text_and_paragraphs_beside_a_wrapped_one():
+    lines = textwrap.wrap(PARAGRAPHS[0], 60)
+    assert unwrap("\n\n".join(lines)) == PARAGRAPHS[0]
+    text = f"{PARAGRAPHS[1]}\n{PARAGRAPHS[1]}\n\n" + "\n".join(lines)
+    assert unwrap(text).split("\n") == [PARAGRAPHS[1], PARAGRAPHS[1], "", PARAGRAPHS[0]]
+
+
 def test_a_word_is_joined_only_if_it_occurs_without_its_hyphen():
     lines = textwrap.wrap(PARAGRAPHS[0], 60)
     text = "\n".join([*lines, "and the fishermen of the northern ports, who had caught govern-", "ment boats there."])

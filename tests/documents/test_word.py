@@ -127,6 +127,13 @@ def test_headings_begin_sections_whatever_the_language_of_the_styles(read):
     assert (titled.title, len(titled.sections)) == ("Both", 2)
 
 
+def test_a_table_of_contents_in_a_control_is_left_out(read):
+    gallery = '<w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj>'
+    contents = control(paragraph(run("One ..... 3"))).replace("<w:alias w:val='Name'/>", gallery)
+    document = read("a.docx", docx(body=contents + paragraph(run("One."))))
+    assert (document.text, document.notes) == ("One.", ("The table of contents was left out.",))
+
+
 def test_the_title_is_the_document_s_own_heading(read):
     assert read("a.docx", docx(body=styled("Heading1", "The quay") + paragraph(run("Text.")))).title == "The quay"
     assert read("b.docx", docx("Text.")).title is None
