@@ -1,8 +1,9 @@
 """How much of real files the readers get right: python scripts/measure_readers.py FOLDER -o FILE.json.
 
-The files are those of scripts/reader_files.yaml: Debian's packages and source packages of PyPI, which are downloaded to
-FOLDER by name where they are missing. Each file comes with a trusted text of the same document, such as the HTML pages
-that were made of the same source. Every file is read in a process of its own.
+The files are those of scripts/reader_files.yaml: Debian's packages and source packages of Debian and PyPI, which are
+downloaded to FOLDER by name where they are missing. Each file comes with a trusted text of the same document, such as
+the HTML pages that were made of the same source, or what pandoc's tests expect of it. Every file is read in a process
+of its own.
 
 A word is recovered if one of the three-word sequences that hold it in the trusted text also occurs in what was read. A
 word does not belong if none of the sequences that hold it in what was read occurs in the trusted text. So words count
@@ -33,6 +34,10 @@ ROOT = Path(__file__).parent.parent
 _LINES = ("p", "div", "li", "dt", "dd", "pre", "br", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "section")
 _NOT_TEXT = ("script", "style", "nav", "title", "head")
 _NAVIGATION = re.compile(r"(?i)\b(toc|contents|nav\w*|header|footer|related|sphinxsidebar\w*|index|indexterm)\b")
+_STRING_OR_SPACE = re.compile(
+    r'(?:Str|Math \w+|Code(?:Block)? \([^()]*\)) "((?:[^"\\]|\\.)*)"'
+    r"|(Space|SoftBreak|LineBreak|Para|Plain|Header|Cell)\b"
+)
 # What a process runs: it reads one file, and prints its text, how long that took, and its most memory in MiB.
 _READ = r"""
 import json, re, sys, time
@@ -61,10 +66,12 @@ def fetch(package: str, source: str, folder: Path) -> Path:
     packed.mkdir(parents=True, exist_ok=True)
     if source == "pypi":
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", package]
+    elif source == "debian-source":
+        command = _source_command(package, packed)
     else:
         command = ["apt-get", "download", "-q", package]
     done = subprocess.run(command, cwd=packed, capture_output=True, text=True, check=False)
-    archives = [path for path in packed.iterdir() if path.is_file()]
+    archives = [path for path in packed.iterdir() if path.is_file() and path.suffix not in (".dsc", ".list", ".xz")]
     if done.returncode or not archives:
         raise InputError(f"{package} was not downloaded: {done.stderr.strip().splitlines()[-1:]}")
     target.mkdir(parents=True)
@@ -74,8 +81,18 @@ def fetch(package: str, source: str, folder: Path) -> Path:
     return target
 
 
+def _source_command(package: str, packed: Path) -> list[str]:
+    """The command that downloads a source package of this release of Debian, with lists of its own."""
+    release = re.search(r"^VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text(), re.M)
+    sources, lists = (packed / "deb-src.list").resolve(), (packed / "lists").resolve()
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    sources.write_text(f"deb-src http://deb.debian.org/debian {release[1] if release else 'stable'} main\n")
+    options = f"-o Dir::Etc::SourceList={sources} -o Dir::Etc::SourceParts=- -o Dir::State::Lists={lists}"
+    return ["sh", "-c", f"apt-get -q {options} update && apt-get -q {options} source --download-only {package}"]
+
+
 def trusted_text(folder: Path, pattern: str, encoding: str) -> str:
-    """The text of all files of the pattern: of HTML without navigation, of other files as it is."""
+    """The text of all files of the pattern: of HTML without navigation, of pandoc's trees, of other files as it is."""
     paths = sorted(folder.glob(pattern))
     if not paths:
         raise InputError(f"no file {pattern} in {folder}")
@@ -84,6 +101,8 @@ def trusted_text(folder: Path, pattern: str, encoding: str) -> str:
 
 def _plain(path: Path, encoding: str) -> str:
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    if path.suffix == ".native":
+        return _text_of_tree(content.decode())
     if ".htm" not in path.name:
         return content.decode(encoding)
     from lxml import html
@@ -97,6 +116,15 @@ def _plain(path: Path, encoding: str) -> str:
             element.text = f"\n{element.text or ''}"
             element.tail = f"\n{element.tail or ''}"
     return root.text_content()
+
+
+def _text_of_tree(tree: str) -> str:
+    """The text of a document in pandoc's own format, in which the strings are written as in Haskell."""
+    pieces = []
+    for string, between in _STRING_OR_SPACE.findall(tree):
+        string = re.sub(r"\\(\d+)(?:\\&)?", lambda code: chr(int(code[1])), string.replace("\\n", "\n"))
+        pieces.append("\n" if between else string.replace('\\"', '"'))
+    return "".join(pieces)
 
 
 def words_of(text: str) -> list[str]:
