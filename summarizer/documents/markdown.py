@@ -19,7 +19,7 @@ _CONTAINER = re.compile(r"^ {0,3}:{3,}.*$", re.M)  # the marks of admonitions in
 _LEFT_OUT = re.compile(
     r"\[\^[^\[\]\s]{1,80}\]"  # the mark of a note
     r"|(?:https?|ftp)://[^\s<>()]*[^\s<>().,;:!?'\"*]|\bwww\.[^\s<>()]*[^\s<>().,;:!?'\"*]"
-    r"|\s*\{[#.:][^{}\n]*\}|\{%[^%\n]*%\}"  # attributes; tags of templates
+    r"|\s*\{[#.:][^{}\n]*\}|\{\{[<%][^{}\n]*[>%]\}\}|\{%[^%\n]*%\}"  # attributes; tags of templates
     r"|^\[[ xX]\]\s|^\[!\w+\]|^\[\[?_?toc_?\]\]?$|^(?:!!!|\?\?\?)\+?\s\w+",  # a box to tick, admonitions, contents
     re.I,
 )
@@ -30,13 +30,14 @@ _BLOCK_TAG = re.compile(
 )
 _HEADING_TAG = re.compile(r"\s*(?:<(?:div|p|a|center)\b[^<>]*>\s*)*<h([1-6])\b", re.I)
 
-Parts = list[tuple[int, str]]
+_MAX_NESTING = 100  # tokens; two of them open an item of a list
 
 
 def read_markdown(content: bytes, options: ReadingOptions) -> Document:
-    """Read Markdown, each paragraph, heading, list item and row of a table as a line. Raises InputError if not text.
+    """Read Markdown, each paragraph, heading, list item and row of a table as a line.
 
-    Front matter, comments, images, URLs and the marks of notes are left out. Code stays.
+    Front matter, comments, images, URLs and the marks of notes are left out. Code stays. Raises InputError if it is not
+    text, or nested too deep.
     """
     from markdown_it import MarkdownIt  # slow to import
 
@@ -48,8 +49,11 @@ def read_markdown(content: bytes, options: ReadingOptions) -> Document:
     title = _TITLE.search(front.group(2)) if front else None
     source = source[front.end() :] if front else source
     source = _CONTAINER.sub("", _NOTE.sub("\n", source))
-    parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable(["table", "strikethrough"])
-    parts = [(level, clean_text(resolve_superscripts(text))) for level, text in _parts(parser.parse(source))]
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"])
+    tokens = parser.parse(source)
+    if any(token.level >= _MAX_NESTING - 1 for token in tokens):  # the parser drops what is deeper
+        raise InputError(f"lists or quotations nested more than {_MAX_NESTING // 2} deep cannot be read")
+    parts = [(level, clean_text(resolve_superscripts(text))) for level, text in _parts(tokens)]
     return Document.from_parts(parts, clean_text(title.group(1)).strip("\"'") if title else None, notes)
 
 
@@ -94,7 +98,7 @@ def _inline(tokens: Sequence[Any]) -> str:
 
 def _block_of_html(source: str) -> tuple[int, str]:
     heading = _HEADING_TAG.match(source)
-    source = _BLOCK_TAG.sub("\n", _UNSEEN.sub("", source))
+    source = re.sub(r"</t[dh]\s*>", " ", _BLOCK_TAG.sub("\n", _UNSEEN.sub("", source)))
     source = re.sub(r"<sup\b[^<>]*>", START, source).replace("</sup>", END)
     text = clean_text(_LEFT_OUT.sub("", html.unescape(re.sub(r"<[^<>]*>", "", source))))
     return int(heading.group(1)) if heading and "\n" not in text else 0, text

@@ -1,5 +1,7 @@
 import pytest
 
+from summarizer.errors import InputError
+
 
 def test_headings_begin_sections(read):
     markdown = (
@@ -35,6 +37,7 @@ def test_headings_begin_sections(read):
         ("::: note\nMind the steps.\n:::\n\n> [!NOTE]\n> Mind them.\n\n!!! tip\n    Mind all.\n\n[TOC]",
          "Mind the steps.\nMind them.\nMind all."),
         ("# Quay {#quay .big}\n\n~~Old~~ text {{ x }} {% include y %}", "Quay\nOld text {{ x }}"),
+        ("<table><tr><td>boat</td><td>fee</td></tr></table>\n\n{{% note %}}Mind.{{% /note %}}", "boat fee\nMind."),
         ("---\nNot front matter.\n\n---\nText.", "Not front matter.\nText."),
         ("", ""),
     ],
@@ -49,5 +52,8 @@ def test_front_matter_gives_the_title_alone(read, front):
     assert (document.title, document.text) == ("The quay", "One\nText.")
 
 
-def test_deep_nesting_loses_no_text(read):
+def test_deep_nesting_loses_no_text_silently(read):
     assert read("a.md", "> " * 60 + "deep").text == "deep"
+    for deep in ("> " * 200 + "deep", "".join("  " * depth + "- item\n" for depth in range(60))):
+        with pytest.raises(InputError, match="nested"):
+            read("b.md", deep)
