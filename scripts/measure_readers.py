@@ -147,6 +147,8 @@ def measure(entry: dict[str, str], folder: Path, code: Path) -> dict[str, Any]:
     """Read one file with the readers of the checkout `code` and compare it with its trusted text."""
     source = entry.get("source", "debian")
     path = fetch(entry["package"], source, folder) / entry["file"]
+    if not path.exists():  # some releases of a package have it packed
+        path = path.with_name(f"{path.name}.gz")
     text_folder = fetch(entry.get("text_package", entry["package"]), entry.get("text_source", source), folder)
     trusted = words_of(trusted_text(text_folder, entry["text"], entry.get("encoding", "utf-8")))
     command = [sys.executable, "-c", _READ, str(code), str(path)]

@@ -248,6 +248,11 @@ _CITATION = re.compile(
     r"\b(?:1[89]|20)\d\d[a-z]?\b|^\[[\w+]{1,12}\]|\bpp?\. ?\d|\d+ ?[:(] ?\d+|\bdoi\b|https?://|\bet al\b"
     r"|\b(?:[A-Z]\. ?){1,3}[,&]"
 )
+# Words of sentences that hardly any title has. A section of references may be an annotated one, which is text.
+_PROSE = re.compile(
+    r"\b(?:you|your|we|should|can|could|may|might|will|must|was|were|has been|have|these|which)\b"
+    r"|\b(?:Sie|wir|kann|können|sollte|wird|werden|wurde|nous|vous|peut|doit|puede|debe)\b"
+)
 _AFTER = re.compile(
     r"(?:appendix|appendices|annex|anhang|supplement|acknowledge?ments?|about the authors?|index|figure legends?"
     r"|tables?)\b.*",
@@ -262,8 +267,10 @@ def _references(lines: Sequence[Line]) -> set[int]:
     for place, line in enumerate(lines):
         if place not in found and _REFERENCES.fullmatch(line.text):
             end = _end_of_references(lines, place)
-            cited = sum(bool(_CITATION.search(each.text)) for each in lines[place + 1 : end])
-            if cited >= 2 and cited >= 0.2 * (end - place - 1):
+            section = [each.text for each in lines[place + 1 : end]]
+            cited = sum(bool(_CITATION.search(text)) for text in section)
+            is_prose = 4 * sum(bool(_PROSE.search(text)) for text in section) > len(section)
+            if cited >= 2 and cited >= 0.2 * len(section) and not is_prose:
                 found.update(range(place, end))
     return found
 

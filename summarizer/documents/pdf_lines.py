@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from summarizer.documents.tex_fonts import ACCENTS, encoding_of, is_text_font, join_accents, looks_like_language
@@ -16,6 +17,8 @@ from summarizer.text import clean_text
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MEANINGLESS = re.compile(r"[\x00-\x1f\x7f-\x9f\ue000-\uf8ff\ufffd\U000f0000-\U0010fffd]")
 _ACCENT = re.compile(f"[{ACCENTS}]")
+_LONE_LETTER = re.compile(r"(?<= )[b-z](?= )")
+_SPREAD = (0.03, 0.22)  # between letters, in sizes of the font; less is none, more is a space between words
 # Digits that may end in the mark of a note or in an exponent.
 _NUMBER = re.compile(r"\d+(?:[,–-] ?\d+){0,8}")
 
@@ -102,6 +105,10 @@ class _PageText:
         address = ctypes.cast(font, ctypes.c_void_p).value if font else None
         return self.font_name(position), address
 
+    def is_generated(self, position: int) -> bool:
+        """Whether the file does not have the character: a space that PDFium puts where letters stand apart."""
+        return self._raw.FPDFText_IsGenerated(self._page, self._index(position)) == 1
+
     def is_unmapped(self, position: int) -> bool:
         """Whether the font does not say which character its glyph is."""
         return self._raw.FPDFText_HasUnicodeMapError(self._page, self._index(position)) == 1
@@ -112,6 +119,7 @@ class PageReader:
 
     def __init__(self) -> None:
         self._seen: list[str] = []  # text in bitmap fonts
+        self._spread: set[str] = set()  # fonts of which some line was spread out
 
     def read(self, page: Any) -> Page:
         """The lines of one page of pypdfium2."""
@@ -137,6 +145,9 @@ class PageReader:
             if angle != main:
                 continue
             characters = _marked(text, start, end, size)
+            font = text.font_name((start + end) // 2)
+            if angle == 0 and (font in self._spread or _LONE_LETTER.search(text.text, start, end)):
+                self._spread.update([font] if _join_spread_letters(text, start, end, size, characters) else ())
             page.num_characters += end - start
             for place in range(start, end) if replaced else ():
                 characters[place - start] = replaced.get(place, characters[place - start])
@@ -145,9 +156,7 @@ class PageReader:
                 join_accents(characters, lambda place, start=start: text.ink(start + place))
             string = clean_text(_MEANINGLESS.sub("", "".join(characters)))
             if string:
-                page.lines.append(
-                    Line(string, *_place(text, start, end, angle), size, text.font_name((start + end) // 2))
-                )
+                page.lines.append(Line(string, *_place(text, start, end, angle), size, font))
         page.lines = _merge_rows(page.lines)
         return page
 
@@ -213,6 +222,21 @@ def _marked(text: _PageText, start: int, end: int, size: float) -> list[str]:
         elif len(before) != 1 and len(before) != 2:
             characters[first : number.end()] = [""] * (number.end() - first)
     return characters
+
+
+def _join_spread_letters(text: _PageText, start: int, end: int, size: float, characters: list[str]) -> bool:
+    """Drop the spaces that PDFium puts between letters that are spread out, as in listings of LaTeX.
+
+    Returns whether the line, of whose `characters` these become empty, is spread out.
+    """
+    places = [place for place in range(start, end) if text.text[place] != " "]
+    gaps = [(text.advance(after)[0] - text.advance(before)[1]) / (size or 1) for before, after in pairwise(places)]
+    if sum(_SPREAD[0] < gap < _SPREAD[1] for gap in gaps) < 0.25 * len(gaps):
+        return False
+    for before, gap in zip(places, gaps, strict=False):
+        if gap < _SPREAD[1] and before + 1 < end and text.text[before + 1] == " " and text.is_generated(before + 1):
+            characters[before + 1 - start] = ""
+    return True
 
 
 def _merge_rows(lines: list[Line]) -> list[Line]:

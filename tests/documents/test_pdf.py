@@ -203,3 +203,25 @@ def test_long_lines_take_no_time_that_grows_with_their_square(read):
     for pattern in ("x", "1,", ". ", "x-"):
         line = pattern * 10_000
         assert read("a.pdf", pdf_of_lines([page_of(line), page_of(line)])).text
+
+
+def test_letters_that_are_spread_out_stay_words_and_so_do_narrow_spaces(read):
+    lines = ["# The kernel image will be installed", "if the following line is filled in"]
+    spread = [" ".join(f"({letter}) -170" for letter in line) for line in lines]
+    shown = " ".join(f"BT /F1 9 Tf 72 {720 - 12 * n} Td [{line}] TJ ET" for n, line in enumerate(spread))
+    assert read("a.pdf", pdf_of_streams([shown.encode()])).text.split() == " ".join(lines).split()
+    words = "[(I) -230 (s) -230 (a) -230 (w) -230 (x) -230 (and) -230 (the) -230 (harbour)] TJ"
+    assert (
+        read("a.pdf", pdf_of_streams([f"BT /F1 9 Tf 72 720 Td {words} ET".encode()])).text
+        == "I s a w x and the harbour"
+    )
+
+
+def test_a_section_of_references_that_is_prose_is_text(read):
+    prose = [
+        "You may find more in the manual pages, which were written",
+        "in 2010 and can be had from https://example.org, where we",
+        "should say that you will need them (see pp. 3) as of 2012.",
+    ]
+    page = page_of(*BODY) + page_of("References", top=640, size=16) + page_of(*prose, top=600)
+    assert "You may find more" in read("a.pdf", pdf_of_lines([page])).text
