@@ -57,20 +57,21 @@ def pdf_of_lines(pages: list[list[tuple[float, float, float, str]]], font: bytes
     return pdf_of_streams(streams, font)
 
 
-def pdf_of_streams(streams: list[bytes], font: bytes = _HELVETICA) -> bytes:
-    """A PDF with a page for each stream of commands; /F1 is the font."""
+def pdf_of_streams(streams: list[bytes], font: bytes = _HELVETICA, second_font: bytes = _HELVETICA) -> bytes:
+    """A PDF with a page for each stream of commands; /F1 and /F2 are the fonts."""
     contents = list(dict.fromkeys(streams))
-    first_page = 5 + len(contents)
+    first_page = 6 + len(contents)
     kids = b" ".join(b"%d 0 R" % (first_page + number) for number in range(len(streams)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(streams)),
         b"<< /Title (A PDF) >>",
         font,
+        second_font,
         *(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream) for stream in contents),
         *(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 4 0 R >> >> >>" % (5 + contents.index(stream))
+            b"/Resources << /Font << /F1 4 0 R /F2 5 0 R >> >> >>" % (6 + contents.index(stream))
             for stream in streams
         ),
     ]

@@ -40,7 +40,7 @@ def read_pdf(content: bytes, options: ReadingOptions) -> Document:
         pdf.close()
     notes = _check(pages)
     kept, left_out = leave_out([page.lines for page in pages])
-    notes += [f"{count:,} {'line' if count == 1 else 'lines'} left out {kind}" for kind, count in left_out.items()]
+    notes += [f"{_counted(count, 'line')} left out {kind}" for kind, count in left_out.items()]
     return Document(clean_text(join_lines(kept)), title, notes=tuple(notes))
 
 
@@ -75,11 +75,18 @@ def _check(pages: list[Page]) -> list[str]:
         raise InputError("its fonts do not say which characters they show; run text recognition (OCR) on it first")
     if len(without) == len(pages):
         raise InputError("PDF without text, perhaps scanned; run text recognition (OCR) on it first")
-    notes = []
-    if without:
-        notes.append(f"{len(without):,} of {len(pages):,} pages have no text, perhaps scanned")
-    if num_unreadable > max(20, 0.01 * num_characters):
-        notes.append(f"{num_unreadable:,} characters left out: their fonts do not say which they are")
-    if rotated := sum(page.num_rotated for page in pages):
-        notes.append(f"{rotated:,} lines left out that are written in another direction")
-    return notes
+    num_broken = sum(page.is_broken for page in pages)
+    num_rotated = sum(page.num_rotated for page in pages)
+    notes = {
+        f"{_counted(num_broken, 'page')} cannot be read": num_broken > 0,
+        f"{_counted(len(without) - num_broken, 'page')} without text, perhaps scanned": len(without) > num_broken,
+        f"{_counted(num_unreadable, 'character')} left out, of fonts that do not say which character a sign is": (
+            num_unreadable > max(20, 0.01 * num_characters)
+        ),
+        f"{_counted(num_rotated, 'line')} left out, in another direction than the text": num_rotated > 0,
+    }
+    return [note for note, is_true in notes.items() if is_true]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from summarizer.documents.superscripts import superscript
 from summarizer.documents.tex_fonts import ACCENTS, encoding_of, is_text_font, join_accents, looks_like_language
 from summarizer.optional import import_optional
 from summarizer.text import clean_text
@@ -20,7 +21,7 @@ _ACCENT = re.compile(f"[{ACCENTS}]")
 _LONE_LETTER = re.compile(r"(?<= )[b-z](?= )")
 _SPREAD = (0.03, 0.22)  # between letters, in sizes of the font; less is none, more is a space between words
 # Digits that may end in the mark of a note or in an exponent.
-_NUMBER = re.compile(r"\d+(?:[,–-] ?\d+){0,8}")
+_NUMBER = re.compile(r"[−–-]?\d+(?:[,–-] ?\d+){0,8}")
 
 
 @dataclass
@@ -216,11 +217,10 @@ def _marked(text: _PageText, start: int, end: int, size: float) -> list[str]:
             first -= 1
         if first == number.end():
             continue
-        before = re.search(r"\w*$", line[max(0, first - 30) : first]).group()  # type: ignore[union-attr]  # it always matches
-        if before == "10" or (before.isdigit() and len(before) != 4):
-            characters[first] = "^" + characters[first]
-        elif len(before) != 1 and len(before) != 2:
-            characters[first : number.end()] = [""] * (number.end() - first)
+        if first == 0 or text.origin(start + first)[1] < text.origin(start + first - 1)[1] + 0.1 * size:
+            continue  # an index, as in CO2
+        raised = superscript(line[max(0, first - 30) : first], line[first : number.end()], line[number.end() :][:3])
+        characters[first : number.end()] = [raised] + [""] * (number.end() - first - 1)
     return characters
 
 

@@ -180,6 +180,27 @@ def test_marks_of_notes_are_dropped_and_exponents_marked(read):
     )
     document = read("a.pdf", pdf_of_streams([stream.encode()]))
     assert document.text == "It grew in 2010 by 3 x 10^6 boats. Then it fell."
+    for before, rise, mark, expected in (
+        ("CaCO", -2, "3", "CaCO3"), ("per m", 5, "2", "per m^2"), ("as of", 5, "2", "as of"), ("10", 5, "-3", "10^-3"),
+    ):  # fmt: skip
+        small = f"/F1 7 Tf {rise} Ts ({mark}) Tj /F1 12 Tf 0 Ts"
+        stream = f"BT /F1 12 Tf 72 700 Td (There was {before}) Tj {small} ( in it.) Tj ET"
+        assert read("b.pdf", pdf_of_streams([stream.encode()])).text == f"There was {expected} in it."
+
+
+def test_notes_tell_what_could_not_be_read(read):
+    garbled = "KDUERXU RI WKH WRZQ PHW LQ VSULQJ DQG DJUHHG RQ QHZ UXOHV"
+    text = b"BT /F1 11 Tf 60 700 Td 14 TL " + b" ".join(f"({line}) Tj T*".encode() for line in BODY * 4) + b" ET"
+    other = f"BT /F2 11 Tf 60 400 Td ({garbled}) Tj ET BT /F1 9 Tf 0 1 -1 0 30 300 Tm (A stamp) Tj ET".encode()
+    content = pdf_of_streams([text + other, b"", b" "], second_font=bitmap_font())
+    before, page, after = content.rpartition(b"/Type /Page /")
+    content = before + page.replace(b"Page", b"Pxge") + after
+    assert read("a.pdf", content).notes == (
+        "1 page cannot be read",
+        "1 page without text, perhaps scanned",
+        f"{len(garbled.replace(' ', ''))} characters left out, of fonts that do not say which character a sign is",
+        "1 line left out, in another direction than the text",
+    )
 
 
 def test_fonts_that_do_not_name_their_characters_fail_or_are_noted(read):
