@@ -217,7 +217,7 @@ def _marked(text: _PageText, start: int, end: int, size: float) -> list[str]:
             first -= 1
         if first == number.end():
             continue
-        if first == 0 or text.origin(start + first)[1] < text.origin(start + first - 1)[1] + 0.1 * size:
+        if first and text.origin(start + first)[1] < text.origin(start + first - 1)[1] + 0.1 * size:
             continue  # an index, as in CO2
         raised = superscript(line[max(0, first - 30) : first], line[first : number.end()], line[number.end() :][:3])
         characters[first : number.end()] = [raised] + [""] * (number.end() - first - 1)
