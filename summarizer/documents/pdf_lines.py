@@ -75,6 +75,10 @@ class _PageText:
         self._raw.FPDFText_GetLooseCharBox(self._page, self._index(position), self._rectangle)
         return self._rectangle.left, self._rectangle.right
 
+    def gap(self, before: int, after: int) -> float:
+        """The space between two characters of a line."""
+        return self.advance(after)[0] - self.advance(before)[1]
+
     def ink(self, position: int) -> tuple[float, float]:
         """Left and right edge of the ink of a character."""
         self._raw.FPDFText_GetCharBox(self._page, self._index(position), *self._numbers)
@@ -229,13 +233,18 @@ def _join_spread_letters(text: _PageText, start: int, end: int, size: float, cha
 
     Returns whether the line, of whose `characters` these become empty, is spread out.
     """
-    places = [place for place in range(start, end) if text.text[place] != " "]
-    gaps = [(text.advance(after)[0] - text.advance(before)[1]) / (size or 1) for before, after in pairwise(places)]
-    if sum(_SPREAD[0] < gap < _SPREAD[1] for gap in gaps) < 0.25 * len(gaps):
+    spaces = [place for place in range(start + 1, end - 1) if text.text[place] == " "]
+    needless = [
+        place for place in spaces if text.is_generated(place) and text.gap(place - 1, place + 1) < _SPREAD[1] * size
+    ]
+    if not needless:
         return False
-    for before, gap in zip(places, gaps, strict=False):
-        if gap < _SPREAD[1] and before + 1 < end and text.text[before + 1] == " " and text.is_generated(before + 1):
-            characters[before + 1 - start] = ""
+    places = [place for place in range(start, end) if text.text[place] != " "]
+    num_spread = sum(_SPREAD[0] * size < text.gap(*pair) < _SPREAD[1] * size for pair in pairwise(places))
+    if num_spread < 0.25 * len(places):
+        return False
+    for place in needless:
+        characters[place - start] = ""
     return True
 
 
