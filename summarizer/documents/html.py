@@ -7,9 +7,9 @@ import re
 from typing import cast
 
 from summarizer.documents.document import Document, ReadingOptions
+from summarizer.documents.html_article import complete_article, open_answers
 from summarizer.documents.markup import END_TAGS, declared_encoding, is_too_deep, without_declaration
 from summarizer.documents.note_marks import resolve_marks
-from summarizer.documents.web_article import complete_article, open_answers
 from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text, decode_with_notes, marked_encoding

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from summarizer.documents.document import Document, ReadingOptions
-from summarizer.documents.pdf_left_out import leave_out
+from summarizer.documents.pdf_boilerplate import leave_out
 from summarizer.documents.pdf_lines import Page, PageReader
 from summarizer.documents.pdf_paragraphs import join_lines
 from summarizer.errors import InputError

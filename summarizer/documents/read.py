@@ -81,7 +81,12 @@ def read_document(path: Path, options: ReadingOptions | None = None) -> Document
         wide = marked_encoding(content) in ("utf-16", "utf-32")  # zero bytes are part of their characters
         if content.startswith(b"%PDF-") or (not wide and _CONTROLS.search(content)):
             raise InputError(f"not text; files of other formats must end in {' '.join(READERS)}")
-    reader = READERS[suffix or ".txt"]
+    return document_of(content, suffix or ".txt", options)
+
+
+def document_of(content: bytes, suffix: str, options: ReadingOptions) -> Document:
+    """Read the content of a file whose name would end in `suffix`, a key of READERS. Raises InputError."""
+    reader = READERS[suffix]
     if reader in (read_plain, read_jats) and is_html(content):
         reader = read_html
     document = reader(content, options)

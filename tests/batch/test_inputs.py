@@ -104,6 +104,10 @@ def test_stdin_is_one_document(monkeypatch):
     assert found.is_one_document
     (document,) = read_inputs(found)
     assert (document.id, document.path, document.text) == ("stdin", "-", "Grüße aus Köln")
+    page = b"<html><head><title>T</title></head><p>Hello <b>there</b>, all of you.</p></html>"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(page)))
+    (document,) = read_inputs(find_inputs(["-"], None))
+    assert (document.title, document.text, document.reader) == ("T", "Hello there, all of you.", "html")
 
 
 def test_rows_that_cannot_be_used_are_documents_with_an_error(tmp_path):

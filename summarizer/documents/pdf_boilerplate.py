@@ -1,4 +1,4 @@
-"""What is left out of a PDF's lines: running headers, page and line numbers, contents pages and reference lists."""
+"""Boilerplate of a PDF, which is left out: running headers, page and line numbers, contents pages, reference lists."""
 
 import re
 from collections import Counter, defaultdict
