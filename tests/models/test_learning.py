@@ -45,16 +45,14 @@ def accuracy(model, documents, labels):
 def test_copying_the_first_words_of_documents_never_seen_is_learned(mixer):
     generator = torch.Generator().manual_seed(0)
     model = fresh_model(copy_mechanism=True, mixer=mixer)
-    losses = train(model, iter(lambda: first_words(generator, 32), None), 150)
+    losses = train(model, iter(lambda: first_words(generator, 32), None), 80)
     assert losses[-1] < 0.1 < losses[0]
     assert accuracy(model, *first_words(generator, 64)) > 0.95
 
 
-@pytest.mark.parametrize("mixer", sorted(MIXERS))
-def test_without_copying_the_loss_of_the_same_task_falls(mixer):
+def test_without_copying_the_loss_of_the_same_task_falls():
     generator = torch.Generator().manual_seed(0)
-    model = fresh_model(mixer=mixer)
-    losses = train(model, iter(lambda: first_words(generator, 32), None), 120)
+    losses = train(fresh_model(), iter(lambda: first_words(generator, 32), None), 120)
     assert sum(losses[-10:]) < 0.7 * sum(losses[:10])
 
 

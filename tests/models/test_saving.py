@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -72,7 +71,7 @@ def hidden_states(folder):
     return model.model.encoder(**batch).last_hidden_state.detach()[batch["attention_mask"].bool()]
 
 
-def test_every_mixer_gives_the_same_again_after_loading_and_in_another_process(tmp_path):
+def test_every_mixer_gives_the_same_again_after_loading_and_in_another_process(forked, tmp_path):
     before = {}
     for mixer in sorted(MIXERS):
         model = tiny_model(mixer=mixer)
@@ -86,7 +85,7 @@ def test_every_mixer_gives_the_same_again_after_loading_and_in_another_process(t
         "save_file({path.name: hidden_states(path) for path in folder.iterdir()}, folder / 'after.safetensors')"
     )
     root = Path(__file__).parents[2]
-    subprocess.run([sys.executable, "-c", program, tmp_path], cwd=root, check=True)
+    subprocess.run([forked.python, "-c", program, tmp_path], cwd=root, env=forked.environment(), check=True)
     after = load_file(tmp_path / "after.safetensors")
     torch.testing.assert_close(after, before, rtol=1e-12, atol=1e-12)
 
