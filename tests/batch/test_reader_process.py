@@ -1,5 +1,6 @@
 """No file ends the batch: a parser that crashes, or never ends, takes with it only a process and a document."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -175,23 +176,28 @@ def test_closing_it_in_the_midst_of_a_document_ends_at_once(folder):
     assert not is_alive(process)
 
 
-def command(*arguments):
-    # Whatever runs in a shell's background ignores SIGINT, and so do its children.
-    handle = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{handle}; from summarizer.cli import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, "summarize", *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+def readers_of(pipe):
+    """The processes that have this pipe open, apart from this one."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # a process that has ended, or is not ours
+            if file.readlink() == pipe and int(file.parts[2]) != os.getpid():
+                found.append(int(file.parts[2]))
+    return found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_however_the_command_ends_no_process_is_left(folder, model_folder, number):
+def test_however_the_command_ends_no_process_is_left(forked, folder, model_folder, number):
     (folder / "a.html").write_text(PAGE)
     os.mkfifo("in/never.pdf")
-    run = command("in/a.html", "in/never.pdf", "-m", model_folder, "-o", "out.jsonl", "--quiet")
+    program = [forked.python, "-m", "summarizer.cli", "summarize", "in/a.html", "in/never.pdf"]
+    run = subprocess.Popen(
+        [*program, "-m", model_folder, "-o", "out.jsonl", "--quiet"],
+        stderr=subprocess.PIPE, text=True, start_new_session=True, env=forked.environment(),
+    )  # fmt: skip
     eventually(lambda: is_read("in/never.pdf"))
-    (process,) = children(run.pid)
+    (process,) = eventually(lambda: readers_of(folder / "never.pdf"))
     started = time.monotonic()
     os.killpg(run.pid, number)
     _, said = run.communicate(timeout=60)

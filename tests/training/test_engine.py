@@ -21,8 +21,10 @@ def run(rank):
 FSDP = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}
 SETTINGS = ["training.schedule=constant", "training.rouge_examples=3"]
 VARIANTS = {
-    "averages": ["training.ema_decay=0.9", "training.average_best=2"],
-    "shared layers and checkpointing": ["model.share_encoder_layers=true", "training.gradient_checkpointing=true"],
+    "averages, shared layers and checkpointing": [
+        *("training.ema_decay=0.9", "training.average_best=2"),
+        *("model.share_encoder_layers=true", "training.gradient_checkpointing=true"),
+    ],
     "frozen and adapters": ['training.freeze=["*decoder*lora*"]', "training.lora={r: 2}"],
 }
 

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from summarizer.training.loop import train
 from tests.processes import said_by_two_processes
 
 HOLD = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from types import SimpleNamespace
 from torch.utils.data import DataLoader
@@ -23,7 +22,7 @@ from summarizer.training.launch import locked
 with locked(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
     worker = iter(DataLoader([1, 2], num_workers=1))
     next(worker)
-    print("held", flush=True)
+    print(os.getpid(), flush=True)
     time.sleep(120)
 """
 ABSENT = """
@@ -49,21 +48,20 @@ def run(rank):
 """
 
 
-def test_a_run_folder_that_another_run_writes_is_refused_until_that_has_ended(configure):
+def test_a_run_folder_that_another_run_writes_is_refused_until_that_has_ended(forked, configure):
     config = configure("training.steps=1", "data.validation=[]")
     folder = Path(config.output_dir, config.name)
-    command = [sys.executable, "-c", HOLD, str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as other:
+    command = [forked.python, "-c", HOLD, str(folder)]
+    with subprocess.Popen(command, env=forked.environment(), stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
+        holder = int(other.stdout.readline())
         with pytest.raises(
             InputError, match=r"runs/base: another run is writing it; wait until it ends or name another"
         ):
             train(config)
         assert [path.name for path in folder.iterdir()] == [LOCK_FILE]
         (folder / ".metrics.jsonl.x.part").touch()  # as a killed run may leave it
-        other.send_signal(signal.SIGKILL)
+        os.kill(holder, signal.SIGKILL)
         other.wait()
         train(config)  # also where a worker of the killed run is still there
     assert not list(folder.glob(".*.part"))
