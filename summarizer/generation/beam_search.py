@@ -44,10 +44,10 @@ def beam_search(
 
     A processor whose scores depend on the document has `keep_documents`, which gets the places of those that remain.
     """
-    search = _Search(generation_config, input_ids.shape[1])
+    end = SearchEnd(generation_config, input_ids.shape[1])
     document, cache = model_inputs["encoder_outputs"], model_inputs["cache"]
     sequences: Any = input_ids  # transformers wants a LongTensor
-    num_beams = search.num_beams
+    num_beams = end.num_beams
     numbers = list(range(len(sequences) // num_beams))  # of the documents still being written
     best: list[list[tuple[float, Tensor]]] = [[] for _ in numbers]
     scores = torch.zeros(len(numbers), num_beams, device=input_ids.device)
@@ -61,16 +61,18 @@ def beam_search(
         processed = logits_processor(sequences, logits).view(len(numbers), num_beams, -1)
         vocabulary = processed.shape[-1]
         totals = (processed + scores[..., None] if num_beams > 1 else processed).flatten(1)
-        top, index = totals.topk(search.num_candidates)  # [B, C]
+        top, index = totals.topk(end.num_candidates)  # [B, C]
         first_rows = torch.arange(0, len(sequences), num_beams, device=index.device)
         parents = first_rows[:, None] + index // vocabulary
         candidates = torch.cat([sequences[parents.flatten()], (index % vocabulary).view(-1, 1)], dim=1)
         ends = stopping_criteria(candidates, None).view(top.shape)  # pyright: ignore  (there are no scores to give it)
         candidates = candidates.view(*top.shape, -1)
         scores, chosen = (top + _NEVER * ends).topk(num_beams)
-        remaining = search.finish(numbers, best, candidates, top, ends, scores)
+        length = candidates.shape[-1] - input_ids.shape[1]
+        found = [best[number] for number in numbers]
+        remaining = _remaining(end, found, candidates, top, ends, scores[:, 0].tolist(), length)
         if not remaining:
-            return search.result(best)
+            return end.result(best)
         chosen = chosen[remaining]
         rows = parents[remaining].gather(1, chosen).flatten()
         sequences = candidates[remaining].take_along_dim(chosen[..., None], dim=1).flatten(0, 1)
@@ -85,52 +87,59 @@ def beam_search(
                     processor.keep_documents(remaining)
 
 
-class _Search:
-    """What ends a summary and a search, by a generation configuration."""
+class SearchEnd:
+    """What ends a summary and a search, by a generation configuration. Lengths are in tokens without the prompt."""
 
     def __init__(self, config: GenerationConfig, prompt_length: int) -> None:
         self.num_beams = config.num_beams or 1
-        ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
-        self.num_candidates = max(2, 1 + len(ends)) * self.num_beams  # enough of them do not end
+        self.ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+        self.longest = int(config.max_length or 0) - prompt_length
+        self.num_candidates = max(2, 1 + len(self.ends)) * self.num_beams  # enough of them do not end
         self._early_stopping = config.early_stopping if self.num_beams > 1 else True
         self._length_penalty = config.length_penalty if self.num_beams > 1 else 0.0
         self._num_wanted = config.num_return_sequences or 1
-        self._prompt_length = prompt_length
-        self._longest = int(config.max_length or 0) - prompt_length
         pad_id = config.pad_token_id
-        self._filling = pad_id if pad_id is not None else ends[0] or 0
+        self.filling = pad_id if pad_id is not None else self.ends[0] or 0
 
-    def finish(
-        self,
-        numbers: list[int],
-        best: list[list[tuple[float, Tensor]]],
-        candidates: Tensor,
-        top: Tensor,
-        ends: Tensor,
-        scores: Tensor,
-    ) -> list[int]:
-        """Move the candidates [B, C, T] that end into `best`; return the places in the batch that remain.
+    def add(self, found: list[tuple[float, Tensor]], score: float, length: int, sequence: Tensor) -> None:
+        """Add a summary that has ended, with its log probability, to those of its document; the best ones stay."""
+        found.append((score / length**self._length_penalty, sequence))
+        found.sort(key=lambda scored: -scored[0])
+        del found[self.num_beams :]
 
-        top [B, C] are the candidates' log probabilities, sorted; scores [B, k] those of the beams to keep.
-        """
-        length = candidates.shape[-1] - self._prompt_length
-        hoped_for = self._longest if self._early_stopping == "never" and self._length_penalty > 0 else length
-        normalized = (top / length**self._length_penalty).tolist()
-        hopes = (scores[:, 0] / hoped_for**self._length_penalty).tolist()
-        remaining = []
-        for place, (number, ended) in enumerate(zip(numbers, ends.tolist(), strict=True)):
-            found = best[number]
-            found += [
-                (normalized[place][rank], candidates[place, rank]) for rank in range(self.num_beams) if ended[rank]
-            ]
-            found.sort(key=lambda scored: -scored[0])
-            del found[self.num_beams :]
-            is_full = len(found) == self.num_beams
-            if not (all(ended) or (is_full and (self._early_stopping is True or hopes[place] <= found[-1][0]))):
-                remaining.append(place)
-        return remaining
+    def is_reached(self, found: list[tuple[float, Tensor]], score: float, length: int) -> bool:
+        """Whether a document's search is over; `score` and `length` are those of its best unfinished summary."""
+        if len(found) < self.num_beams:
+            return False
+        hoped_for = self.longest if self._early_stopping == "never" and self._length_penalty > 0 else length
+        return self._early_stopping is True or score / hoped_for**self._length_penalty <= found[-1][0]
 
     def result(self, best: list[list[tuple[float, Tensor]]]) -> Tensor:
-        """The wanted number of each document's best, [documents × wanted, T]."""
-        rows = [sequence for found in best for _, sequence in found[: self._num_wanted]]
-        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self._filling)
+        """The wanted number of each document's best, [documents × wanted, T]; the last repeats if there are fewer."""
+        rows = [
+            sequence for found in best for _, sequence in (found + found[-1:] * self._num_wanted)[: self._num_wanted]
+        ]
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self.filling)
+
+
+def _remaining(
+    end: SearchEnd,
+    found: list[list[tuple[float, Tensor]]],
+    candidates: Tensor,
+    top: Tensor,
+    ends: Tensor,
+    best_open: list[float],
+    length: int,
+) -> list[int]:
+    """Add the candidates [B, C, T] that end to those `found`; the places of the documents that are not finished.
+
+    top [B, C]: the candidates' log probabilities, sorted. best_open: that of each document's best unfinished one.
+    """
+    remaining = []
+    for place, ended in enumerate(ends.tolist()):
+        for rank in range(end.num_beams):
+            if ended[rank]:
+                end.add(found[place], float(top[place, rank]), length, candidates[place, rank])
+        if not all(ended) and not end.is_reached(found[place], best_open[place], length):
+            remaining.append(place)
+    return remaining

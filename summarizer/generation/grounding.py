@@ -88,23 +88,19 @@ class GroundedWriting(LogitsProcessor):
         if input_ids.shape[1] < self._prompt_length:
             return scores
         beams = scores.shape[0] // len(self._scored)
-        left = self._max_new_tokens - (input_ids.shape[1] - 1)
         written = input_ids[:, self._prompt_length :].tolist()
-        allowed: list[list[int]] = []
-        preferred: list[list[float]] = []
+        choices: list[Choices] = []
         for number, document in enumerate(self._scored):
             states = document.states_after(written[number * beams : (number + 1) * beams])
-            ended = [] if any(states) else self._ends
-            for state in states:
-                ids = self._allowed(state, left) if state else ended
-                allowed.append(ids)
-                preferred.append([state.preferences.get(token_id, 0.0) if state else 0.0 for token_id in ids])
-        row_of_each = [row for row, ids in enumerate(allowed) for _ in ids]
+            ends = [] if any(states) else self._ends
+            ended = Choices(ends, [0.0] * len(ends))
+            choices += [self.choices(state, input_ids.shape[1]) if state else ended for state in states]
+        row_of_each = [row for row, each in enumerate(choices) for _ in each.ids]
         rows = torch.tensor(row_of_each, device=scores.device)
-        ids = torch.tensor([token_id for ids in allowed for token_id in ids], device=scores.device)
+        ids = torch.tensor([token_id for each in choices for token_id in each.ids], device=scores.device)
         grounded = torch.full_like(scores, _NEVER)
         grounded[:, self._ends] = -torch.inf
-        preferences = scores.new_tensor([value for values in preferred for value in values])
+        preferences = scores.new_tensor([value for each in choices for value in each.preferences])
         grounded[rows, ids] = scores[rows, ids] + preferences
         stuck = (grounded.amax(dim=-1) <= _NEVER)[rows]
         grounded[rows[stuck], ids[stuck]] = 0.0
@@ -120,7 +116,17 @@ class GroundedWriting(LogitsProcessor):
         """
         return self._documents[document].lines(ids)
 
-    def _allowed(self, state: "_State", left: int) -> list[int]:
+    def start(self, document: int) -> "WritingState":
+        """The state of a summary of this document before its first token."""
+        return self._documents[document].start
+
+    def choices(self, state: "WritingState", num_tokens: int) -> "Choices":
+        """What may follow a summary of so many tokens, the prompt included."""
+        ids = self._allowed(state, self._max_new_tokens - (num_tokens - 1))
+        preferences = state.preferences if len(ids) > 1 else {}
+        return Choices(ids, [preferences.get(token_id, 0.0) for token_id in ids])
+
+    def _allowed(self, state: "WritingState", left: int) -> list[int]:
         """Ids that may follow, so that the line, once begun, and the end token fit the `left` tokens."""
         ids = self._ends if state.may_end else []
         room = left - 2  # without this token and the end
@@ -162,6 +168,14 @@ class _Sentence:
 
 
 @dataclass(frozen=True)
+class Choices:
+    """The tokens that may follow, and what is added to the score of each."""
+
+    ids: list[int]
+    preferences: list[float]
+
+
+@dataclass(frozen=True)
 class _Past:
     """How a place was reached: the place before, and the sentences that may not be written any more."""
 
@@ -169,7 +183,7 @@ class _Past:
     closed: frozenset[int]
 
 
-class _State:
+class WritingState:
     """All places where the tokens written so far can have led, and what may follow."""
 
     def __init__(self, document: "_Document", places: dict[Place, _Past]) -> None:
@@ -177,9 +191,11 @@ class _State:
         self.places = places
 
     @cached_property
-    def following(self) -> dict[int, "_State"]:
+    def following(self) -> dict[int, "WritingState"]:
         """The next state for each token that may follow."""
-        return {token: _State(self._document, places) for token, places in self._document.follow(self.places).items()}
+        return {
+            token: WritingState(self._document, places) for token, places in self._document.follow(self.places).items()
+        }
 
     @cached_property
     def next_ids(self) -> list[int]:
@@ -237,14 +253,14 @@ class _Document:
         filled = {index for index, sentence in enumerate(self._sentences) if sentence.text.strip()}
         usable = whole & filled or filled
         closed = frozenset(range(len(self._sentences))) - usable
-        self._start = _State(self, {(_LINE_START, 0): _Past(None, closed)})
-        self._states: dict[tuple[int, ...], _State | None] = {(): self._start}
+        self.start = WritingState(self, {(_LINE_START, 0): _Past(None, closed)})
+        self._states: dict[tuple[int, ...], WritingState | None] = {(): self.start}
         self._starts: dict[frozenset[int], list[tuple[int, Place]]] = {}
         self._least_needed: dict[frozenset[int], int] = {}
         self._closed: dict[int, set[int]] = {}
         self._trigrams = [set(zip(each.ids, each.ids[1:], each.ids[2:], strict=False)) for each in self._sentences]
 
-    def states_after(self, rows: list[list[int]]) -> list[_State | None]:
+    def states_after(self, rows: list[list[int]]) -> list[WritingState | None]:
         """The state after what each row has written; None where that is not grounded or has ended."""
         states = {tuple(row): self._state_after(tuple(row)) for row in rows}
         self._states = states
@@ -252,7 +268,7 @@ class _Document:
 
     def lines(self, ids: Sequence[int]) -> list[GroundedLine] | None:
         """As GroundedWriting.lines."""
-        states = [self._start]
+        states = [self.start]
         for token_id in ids:
             state = states[-1].following.get(token_id)
             if state is None:
@@ -308,13 +324,13 @@ class _Document:
             self._least_needed[past.closed] = min(open_)
         return self._least_needed[past.closed]
 
-    def _state_after(self, written: tuple[int, ...]) -> _State | None:
+    def _state_after(self, written: tuple[int, ...]) -> WritingState | None:
         if written in self._states:
             return self._states[written]
         if written[:-1] in self._states:
             before = self._states[written[:-1]]
             return before and before.following.get(written[-1])
-        state: _State | None = self._start
+        state: WritingState | None = self.start
         for token_id in written:
             state = state and state.following.get(token_id)
         return state

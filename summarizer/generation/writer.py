@@ -20,6 +20,7 @@ from summarizer.generation.batched import BatchedSummarizer
 from summarizer.generation.beam_search import beam_search, can_search
 from summarizer.generation.choosing import Budget
 from summarizer.generation.constraints import Pieces, RefuseNonFinite
+from summarizer.generation.grounded_search import grounded_search
 from summarizer.generation.options import Summary, SummarySettings
 from summarizer.generation.restoring import Numbers
 from summarizer.generation.selecting import read_and_score
@@ -63,11 +64,12 @@ class SummaryWriter(BatchedSummarizer):
             else:
                 generation_inputs = inputs
             wording = self._wording(sources, inputs["input_ids"], chosen, config)
+            search = grounded_search if self._grounded else beam_search
             rows = model.generate(
                 **generation_inputs,
                 generation_config=config,
                 logits_processor=LogitsProcessorList([RefuseNonFinite(), *wording.processors]),
-                custom_generate=beam_search if can_search(model, config) else None,
+                custom_generate=search if can_search(model, config) else None,
             )
         each = self._settings.num_candidates
         summaries = []

@@ -348,7 +348,7 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
         if return_logits is None:
             return_logits = labels is None or not self.training
         if return_logits:
-            logits = self._logits(hidden_states, document.copy_source)
+            logits = self.logits(hidden_states, document.copy_source)
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
@@ -418,7 +418,8 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
             raise ValueError("the copy mechanism needs input_ids; give them beside inputs_embeds or encoder_outputs")
         return replace(document, copy_source=self.copying.read(hidden_states, ids, mask))
 
-    def _logits(self, hidden_states: Tensor, source: CopySource | None) -> Tensor:
+    def logits(self, hidden_states: Tensor, source: CopySource | None) -> Tensor:
+        """Of the next token [R, T, V], from what the decoder returned [R, T, d]; log probabilities with copying."""
         logits = self.lm_head(hidden_states)
         if self.copying is None or source is None:
             return logits
