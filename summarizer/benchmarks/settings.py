@@ -139,3 +139,16 @@ class ProfileSettings:
     device: str = setting("auto", DEVICE)
     repeats: int = setting(5, REPEATS, at_least=1)
     seed: int = 1
+
+
+@dataclass(frozen=True)
+class MethodSettings:
+    """Compare the seconds a document of extracting, grounded and free writing, and LexRank."""
+
+    documents: str = setting("samples/documents", "What to summarize: a file, folder or glob, as for `summarize`.")
+    max_documents: int = setting(8, "Documents to summarize, the first ones.", at_least=1)
+    model: str = setting("default", "A model that selects sentences: a model folder, or default.")
+    other_model: str | None = setting(None, "Another model, which writes freely: a model folder or a hub id.")
+    sentences: int = setting(10, "Sentences of LexRank's summaries.", at_least=1)
+    repeats: int = setting(3, REPEATS, at_least=1)
+    device: str = setting("auto", DEVICE)

@@ -115,6 +115,7 @@ BENCHMARKS = (  # name, settings, and keys that distinguish the result from thos
     ("training", settings.TrainingSettings, ["rows.system", "settings.target_tokens"]),
     ("rouge", settings.RougeBenchmarkSettings, ["rows.processes"]),
     ("mixer", settings.MixerSettings, ["rows.form"]),
+    ("methods", settings.MethodSettings, ["rows.method"]),
     ("profile", settings.ProfileSettings, ["training", "summarizing"]),
 )
 for _name, _class, _keys in BENCHMARKS:

@@ -17,7 +17,7 @@ from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from summarizer.models.configuration import SummarizerConfig
-from summarizer.models.copying import CopyMechanism, CopySource
+from summarizer.models.copying import NEVER, CopyMechanism, CopySource
 from summarizer.models.decoder import CrossAttentionCache, DecoderStack, LayerOutputs
 from summarizer.models.encoder import EncoderStack
 from summarizer.models.layers import ScaledEmbedding, at_least_float32
@@ -361,12 +361,25 @@ class FastformerSummarizerForConditionalGeneration(SummarizerPreTrainedModel, Ge
     def copy_scores(self, input_ids: Tensor, decoder_input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Where the copy mechanism points: scores [B, T, N] of each source token for each position of the target.
 
-        input_ids and attention_mask [B, N], decoder_input_ids [B, T]. Raises ValueError for a model without copying.
+        Tokens of sentences that are not selected have the lowest score. input_ids and attention_mask [B, N],
+        decoder_input_ids [B, T]. Raises ValueError for a model without copying.
         """
-        document = self.read_document(self.model.encoder(input_ids, attention_mask))
+        encoded, places = self.model.encoder(input_ids, attention_mask), None
+        if self.scorer is not None:
+            scored = self.score_sentences(encoded)
+            chosen = choose_by_tokens(scored.scores, scored.sentence_ids, self.config.selected_tokens)
+            places = tokens_of(chosen, scored.sentence_ids) & encoded.source_mask
+            encoded = self.select(encoded, scored, chosen)
+        document = self.read_document(encoded)
         if self.copying is None or document.copy_source is None:
             raise ValueError("this model has no copy mechanism")
-        return self.copying.scores(self.model.decoder(decoder_input_ids, document), document.copy_source)
+        scores = self.copying.scores(self.model.decoder(decoder_input_ids, document), document.copy_source)
+        if places is None:
+            return scores
+        of_all = scores.new_full((*scores.shape[:2], places.shape[1]), NEVER)
+        for row, kept in enumerate(places):
+            of_all[row, :, kept] = scores[row, :, : int(kept.sum())]
+        return of_all
 
     def score_sentences(self, document: EncoderOutput, num_sentences: int | None = None) -> ScoredSentences:
         """The scores of a document's sentences, from what the encoder returned. ValueError where it selects none."""

@@ -127,12 +127,23 @@ def mixer_table(result: Result) -> list[str]:
     ]
 
 
+def methods_table(result: Result) -> list[str]:
+    """Each method's time over that of extracting."""
+    lines = [
+        [row["method"], _ratio(row["times_extract"]), f"{row['seconds_per_document']:.3f}"]
+        for row in sorted(result["rows"], key=lambda row: row["seconds_per_document"])
+    ]
+    words = f"{result['documents']} documents of {result['words_per_document']:,.0f} words on average. "
+    return [markdown_table(["method", "× extract", "seconds a document"], lines), "", words + _machine(result)]
+
+
 TABLES = {
     "encoders": encoders_table,
     "generation": generation_table,
     "training": training_table,
     "rouge": rouge_benchmark_table,
     "mixer": mixer_table,
+    "methods": methods_table,
 }
 
 

@@ -2,6 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from summarizer.models.copying import NEVER
 from summarizer.models.sentences import choose_by_tokens, gather_tokens, sentence_ids_of, tokens_of
 from tests.tiny import END, padded_labels, tiny_model
 
@@ -67,6 +68,25 @@ def test_generate_selects_and_a_given_choice_counts():
     with torch.no_grad():
         given = model.select(read, scored, others)
     assert given.sentence_ids[0].unique().tolist() != model.select(read, scored).sentence_ids[0].unique().tolist()
+
+
+def test_copying_points_at_places_in_the_whole_document():
+    model = tiny_model(**OPTIONS)
+    ids, mask = document_ids()
+    target = torch.tensor([[2, 9, 11], [2, 8, 12]])
+    found = model.copy_scores(ids, target, mask)
+    read = model.model.encoder(ids, mask)
+    scored = model.score_sentences(read)
+    kept = tokens_of(choose_by_tokens(scored.scores, scored.sentence_ids, 5), scored.sentence_ids) & mask.bool()
+    assert found.shape == (2, 3, ids.shape[1])
+    assert (found[~kept[:, None].expand_as(found)] == NEVER).all()
+    for row in range(2):
+        keys = model.copying.key(read.last_hidden_state[row, kept[row]])
+        states = model.model(encoder_outputs=model.select(read, scored), decoder_input_ids=target).last_hidden_state[
+            row
+        ]
+        expected = model.copying.query(states) @ keys.T * keys.shape[-1] ** -0.5
+        torch.testing.assert_close(found[row][:, kept[row]], expected)
 
 
 def test_the_loss_adds_the_weighted_cross_entropy_of_the_sentences_which_are_read_first():
