@@ -33,14 +33,30 @@ class NeighborConvolution(nn.Module):
 
     def forward(self, hidden_states: Tensor, mask: Tensor) -> Tensor:
         """hidden_states [B, N, d], mask [B, N] → [B, N, d]; padding counts as zeros, like what lies outside."""
-        length, reach = hidden_states.shape[1], self.kernel_size // 2
-        padded = nn.functional.pad(hidden_states * mask[..., None], (0, 0, reach, reach))
-        # Shifted products: on a CPU several times faster, forward and backward, than a grouped conv1d.
-        weight = self.weight.to(padded.dtype)
-        mixed = torch.addcmul(self.bias.to(padded.dtype), padded[:, :length], weight[0])
-        for offset in range(1, self.kernel_size):
-            mixed = torch.addcmul(mixed, padded[:, offset : offset + length], weight[offset])
-        return mixed
+        hidden_states = hidden_states * mask[..., None]
+        convolve = convolve_as_image if hidden_states.device.type == "cpu" else convolve_by_products
+        return convolve(hidden_states, self.weight.to(hidden_states.dtype), self.bias.to(hidden_states.dtype))
+
+
+def convolve_as_image(hidden_states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """[B, N, d], weight [K, d], bias [d] → the depthwise convolution [B, N, d].
+
+    Tokens are the pixels of an image with the channels innermost: oneDNN is fast in that layout, and copies nothing.
+    """
+    kernel_size, d_model = weight.shape
+    image, kernels = hidden_states.transpose(1, 2)[..., None], weight.T[:, None, :, None]
+    mixed = nn.functional.conv2d(image, kernels, bias, padding=(kernel_size // 2, 0), groups=d_model)
+    return mixed.squeeze(-1).transpose(1, 2)[:, : hidden_states.shape[1]]
+
+
+def convolve_by_products(hidden_states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The same by shifted products, which beat a grouped conv1d."""
+    length, reach = hidden_states.shape[1], len(weight) // 2
+    padded = nn.functional.pad(hidden_states, (0, 0, reach, reach))
+    mixed = torch.addcmul(bias, padded[:, :length], weight[0])
+    for offset in range(1, len(weight)):
+        mixed = torch.addcmul(mixed, padded[:, offset : offset + length], weight[offset])
+    return mixed
 
 
 class EncoderLayer(GradientCheckpointingLayer):

@@ -110,7 +110,7 @@ class DecodingStep(nn.Module):
         document = DocumentOutput(source_mask=mask, cross_attention=read, copy_source=source)
         cache: Any = _Past(list(past_keys.unbind()), list(past_values.unbind()))
         hidden_states = model.model.decoder(token, document, cache=cache)
-        logits = model._logits(hidden_states, source)[:, -1]
+        logits = model.logits(hidden_states, source)[:, -1]
         return logits, torch.stack(cache.keys), torch.stack(cache.values)
 
 
