@@ -1,5 +1,6 @@
 """The commands `summarizer evaluate` and `summarizer compare`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -88,12 +89,19 @@ def evaluate(
     overwrite: Overwrite = False,
 ) -> None:
     """Score summaries with ROUGE and 95 % intervals. Writes two files and prints a table."""
-    from summarizer.evaluation.evaluate import EvaluationOptions
+    from summarizer.evaluation.evaluate import Evaluation, EvaluationOptions
     from summarizer.evaluation.evaluate import evaluate as run
     from summarizer.evaluation.examples import Policy
     from summarizer.evaluation.files_of_texts import Columns
     from summarizer.evaluation.rouge import RougeSettings
-    from summarizer.evaluation.terminal import print_evaluation
+    from summarizer.evaluation.terminal import print_bert_scores, print_evaluation
+
+    name = predictions.stem
+
+    def show(evaluation: Evaluation) -> None:
+        if not quiet:
+            print_evaluation(evaluation, name)
+            sys.stdout.flush()
 
     options = EvaluationOptions(
         rouge=RougeSettings(tokenizer, stemmer, split, several_references),
@@ -111,9 +119,11 @@ def evaluate(
         processes=processes,
         overwrite=overwrite,
     )
-    evaluation = run(predictions, references, output, options, quiet)
-    if not quiet:
-        print_evaluation(evaluation, predictions.stem)
+    evaluation = run(predictions, references, output, options, quiet, show)
+    if not bert_score:
+        show(evaluation)
+    elif not quiet:
+        print_bert_scores(evaluation, name)
 
 
 def compare(

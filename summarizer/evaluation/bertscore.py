@@ -11,10 +11,12 @@ from typing import Any
 from rouge_score.scoring import Score
 
 from summarizer.errors import InputError
-from summarizer.optional import import_optional
+from summarizer.hub import is_hub_id, model_hub_is_away
+from summarizer.optional import check_optional, import_optional
 
 PAIRS_AT_ONCE = 256
 _NO_LIMIT = 10**9  # transformers gives a tokenizer without a limit one of 10^30
+_LIBRARY = ("bert_score", "bertscore", "BERTScore")  # with its extra
 _USUAL_LIMIT = 512  # tokens
 _OFFSET = 2  # RoBERTa does not use its first two positions
 
@@ -22,15 +24,28 @@ _OFFSET = 2  # RoBERTa does not use its first two positions
 class BertScorer:
     """Scores of pairs in [-1, 1], not rescaled, without weights by word frequency; the hidden states of one layer.
 
-    The model is loaded for the first pair.
+    The library, which takes seconds to import, and the model are loaded for the first pair. Raises InputError for a
+    name that cannot be one of a model, and for a folder without one.
     """
 
     def __init__(self, model: str, num_layers: int | None = None) -> None:
-        library = import_optional("bert_score", "bertscore", "BERTScore")
-        self.num_layers = num_layers or _num_layers(model, library.utils.model2layers)
+        check_optional(*_LIBRARY)
+        self._model, self._num_layers = model, num_layers
         self.name = Path(model).name
-        self._model = model
-        self._library = library
+        if Path(model).is_dir():
+            self._num_layers = num_layers or _last_layer(Path(model))
+        elif not is_hub_id(model):
+            raise InputError(f"--bert-score {model}: no such folder, and not a hub id")
+
+    @cached_property
+    def num_layers(self) -> int:
+        """The layer whose hidden states count: as given, or the last of a folder, or the recommended one."""
+        if self._num_layers is not None:
+            return self._num_layers
+        recommended = import_optional(*_LIBRARY).utils.model2layers
+        if self._model not in recommended:
+            raise InputError("unknown to bert-score; pass --bert-score-layer as well")
+        return recommended[self._model]
 
     @property
     def description(self) -> str:
@@ -48,7 +63,8 @@ class BertScorer:
 
     @cached_property
     def _scorer(self) -> Any:
-        scorer = self._library.BERTScorer(model_type=self._model, num_layers=self.num_layers)
+        model = _available(self._model)  # first: the import takes seconds
+        scorer = import_optional(*_LIBRARY).BERTScorer(model_type=model, num_layers=self.num_layers)
         if scorer._tokenizer.model_max_length > _NO_LIMIT:  # bert-score cuts texts to this length
             limit = getattr(scorer._model.config, "max_position_embeddings", _USUAL_LIMIT + _OFFSET)
             scorer._tokenizer.model_max_length = limit - _OFFSET
@@ -66,15 +82,24 @@ class BertScorer:
         return scores
 
 
-def _num_layers(model: str, recommended: dict[str, int]) -> int:
-    """The layer that the package recommends, or the last one for a model that it does not know."""
-    if model in recommended:
-        return recommended[model]
+def _available(model: str) -> str:
+    """The model's name, or its folder in the local cache if the hub is away. Raises InputError if it is not there."""
+    from huggingface_hub import snapshot_download
+
+    if Path(model).is_dir() or not model_hub_is_away(model):
+        return model
     try:
-        config = json.loads((Path(model) / "config.json").read_text(encoding="utf-8"))
+        return snapshot_download(model, local_files_only=True)
+    except Exception as error:  # the class depends on the hub client's version
+        raise InputError("the hub cannot be reached, and the model is not in the local cache") from error
+
+
+def _last_layer(folder: Path) -> int:
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{model}: unknown to bert-score; pass --bert-score-layer as well") from error
+        raise InputError(f"--bert-score {folder}: a folder without a model's config.json") from error
     names = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
     if not (found := [config[name] for name in names if name in config]):
-        raise InputError(f"{model}/config.json: does not give the number of layers; pass --bert-score-layer")
+        raise InputError(f"{folder}/config.json: does not give the number of layers; pass --bert-score-layer")
     return found[0]

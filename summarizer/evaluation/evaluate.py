@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -92,12 +92,14 @@ def evaluate(
     output: Path | None = None,
     options: EvaluationOptions = EvaluationOptions(),
     quiet: bool = True,
+    show_rouge: Callable[[Evaluation], None] = lambda _: None,
 ) -> Evaluation:
     """Score a file of predictions against a file of references and write `output` and the examples beside it.
 
     A failed or empty prediction scores 0. Predictions and scores are held in memory; references and documents are
-    streamed. Unless `quiet`, a progress bar is shown on a terminal. Raises InputError for files that cannot be read or
-    paired (see `pair_examples`) and for baselines without documents.
+    streamed. Unless `quiet`, a progress bar is shown on a terminal. If BERTScore is asked for, `show_rouge` is called
+    before it, when the ROUGE scores are on disk. Raises InputError for files that cannot be read or paired (see
+    `pair_examples`) and for baselines without documents.
     """
     output = output or default_output(predictions_path)
     check_output(output, (predictions_path, references_path), options.overwrite)
@@ -139,6 +141,7 @@ def evaluate(
             )
             scores_file.write(json_text(evaluation.to_json()))
         if scorer is not None:
+            show_rouge(evaluation)
             texts.seek(0)
             evaluation = _add_bert_scores(evaluation, scorer, texts, options)
     return evaluation
@@ -158,7 +161,10 @@ def _add_bert_scores(
             table.add(found[-1])
     except Exception as error:  # of the model, the hub, or memory
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"BERTScore failed, but {evaluation.output} holds the ROUGE scores: {reason}") from error
+        name = options.bert_score
+        raise InputError(
+            f"--bert-score {name} failed, but {evaluation.output} holds the ROUGE scores: {reason}"
+        ) from error
     intervals = table.intervals(options.bootstrap_samples, options.seed, options.confidence)
     evaluation = replace(
         evaluation,

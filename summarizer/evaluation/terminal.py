@@ -1,12 +1,13 @@
 """The table that `summarizer evaluate` prints."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from summarizer.evaluation.evaluate import Evaluation
+from summarizer.evaluation.evaluate import BERT_SCORE, Evaluation
 from summarizer.evaluation.score_files import examples_path
 from summarizer.evaluation.score_table import Intervals
 from summarizer.evaluation.score_text import SUPPORT, measure_label, measure_text, metric_label, with_interval
@@ -65,6 +66,15 @@ def print_evaluation(evaluation: Evaluation, name: str) -> None:
     console.print(f"texts: {', '.join(measures)}")
     console.print(f"signature: {evaluation.signature}")
     console.print(f"written: {evaluation.output}, {examples_path(evaluation.output)}")
+
+
+def print_bert_scores(evaluation: Evaluation, name: str) -> None:
+    """Print what BERTScore adds to an evaluation that `print_evaluation` has shown."""
+    systems = {system: {BERT_SCORE: scores[BERT_SCORE]} for system, scores in evaluation.baselines.items()}
+    only = replace(evaluation, scores={BERT_SCORE: evaluation.scores[BERT_SCORE]}, baselines=systems)
+    console = table_console()
+    console.print(make_table(only, name))
+    console.print(f"signature: {evaluation.signature}")
 
 
 def _cells(scores: Intervals) -> list[str]:

@@ -1,7 +1,6 @@
 """Models by name (the default, a folder, a hub id): how they are found and loaded, on what device, in what dtype."""
 
 import json
-import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
 from summarizer.errors import InputError
-from summarizer.hub import model_hub_is_away
+from summarizer.hub import is_hub_id, model_hub_is_away
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 DEFAULT_MODEL = Path(__file__).parent.parent / "assets" / "default"
@@ -101,7 +100,7 @@ def resolve_model(name: str, setting: str = "model") -> str:
         if not (DEFAULT_MODEL / "config.json").is_file():
             raise InputError("this installation has no default model; name a model folder or a hub id")
         return str(DEFAULT_MODEL)
-    if not Path(name).is_dir() and not re.fullmatch(r"(\w[\w.-]*/)?\w[\w.-]*", name):
+    if not Path(name).is_dir() and not is_hub_id(name):
         raise InputError(f"{setting} '{name}': no such folder, and not a hub id")
     return name
 

@@ -13,7 +13,6 @@ import torch
 from safetensors.torch import save_file
 from transformers import BartConfig, BartForConditionalGeneration
 
-from summarizer import hub
 from summarizer.batch import summarize_files as batch
 from summarizer.batch.input_documents import InputDocument
 from summarizer.batch.options import BatchOptions
@@ -362,7 +361,7 @@ def test_a_hub_that_is_away_is_asked_once(monkeypatch, caplog):
         assert timeout < 5
         raise ConnectionError
 
-    monkeypatch.setattr(hub.HfApi, "model_info", asked)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", asked)
     with pytest.raises(InputError, match="hub cannot be reached"):
         Summarizer.from_pretrained("nobody/no-such-model")
     assert not caplog.records

@@ -4,6 +4,7 @@ import shutil
 import pytest
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
+from summarizer.cli.app import main
 from summarizer.errors import InputError
 from summarizer.evaluation.bertscore import BertScorer
 from summarizer.evaluation.evaluate import EvaluationOptions, evaluate
@@ -65,8 +66,10 @@ def test_bert_scores_stand_beside_rouge_with_their_model_in_the_signature(model,
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(InputError, match="unknown to bert-score"):
+    with pytest.raises(InputError, match=r"a folder without a model's config\.json"):
         BertScorer(str(tmp_path))
+    with pytest.raises(InputError, match=r"--bert-score \./none: no such folder, and not a hub id"):
+        BertScorer("./none")
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError, match="does not give the number of layers"):
         BertScorer(str(tmp_path))
@@ -76,7 +79,7 @@ def test_a_bert_score_that_fails_leaves_the_rouge_on_disk(model, write_jsonl, tm
     path = write_jsonl("p.jsonl", [{"id": 1, "summary": "the cat sat."}])
     without = evaluate(path, path, tmp_path / "without.json").to_json()
     monkeypatch.setattr(BertScorer, "score", lambda *_: 1 / 0)
-    with pytest.raises(InputError, match=r"BERTScore failed, but .*s\.json holds the ROUGE scores: division by zero"):
+    with pytest.raises(InputError, match=r"--bert-score /.* failed, but .*s\.json holds the ROUGE scores: division"):
         evaluate(path, path, tmp_path / "s.json", EvaluationOptions(bert_score=model))
     written = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
     assert written == json.loads(json.dumps(without))
@@ -89,3 +92,18 @@ def test_a_tokenizer_without_a_limit_cuts_texts_to_the_positions_of_the_model(mo
     settings.pop("model_max_length")
     (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     assert len(BertScorer(str(folder)).score(["a b " * 200], [["the cat"]])) == 1
+
+
+def test_a_hub_that_does_not_answer_is_said_after_the_rouge_and_before_the_library_is_imported(
+    write_jsonl, monkeypatch, capsys
+):
+    path = write_jsonl("p.jsonl", [{"id": 1, "summary": "the cat sat."}])
+    monkeypatch.setattr("summarizer.evaluation.bertscore.model_hub_is_away", lambda name: True)
+    monkeypatch.setattr("summarizer.evaluation.bertscore.import_optional", lambda *_: pytest.fail("was imported"))
+    with pytest.raises(SystemExit, match="1"):
+        main(["evaluate", str(path), str(path), "--bert-score", "nobody/no-such-model"])
+    output = capsys.readouterr()
+    assert "ROUGE-1" in output.out
+    assert "written: " in output.out
+    assert output.err.startswith("summarizer: error: --bert-score nobody/no-such-model failed, but ")
+    assert output.err.endswith(": the hub cannot be reached, and the model is not in the local cache\n")

@@ -4,7 +4,6 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, BartConfig, BartForConditionalGeneration
 
-from summarizer import hub
 from summarizer.config import RunConfig
 from summarizer.data.source_tokens import SourceEncoder
 from summarizer.errors import InputError
@@ -127,8 +126,8 @@ def test_a_hub_that_is_away_is_named_with_the_key_that_named_it_and_data_are_ask
         assert timeout < 5
         raise ConnectionError
 
-    monkeypatch.setattr(hub.HfApi, "model_info", away)
-    monkeypatch.setattr(hub.HfApi, "dataset_info", away)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", away)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", away)
     for override, key in (
         ("pretrained=nobody/nothing", "pretrained 'nobody/nothing': tokenizer"),
         ("data.tokenizer=nobody/nothing", "data.tokenizer 'nobody/nothing': tokenizer"),
