@@ -50,6 +50,19 @@ def forked(tmp_path_factory):
 
 
 @pytest.fixture
+def forked_workers(forked, monkeypatch):
+    """Lets the processes that multiprocessing spawns be forked, too."""
+    import multiprocessing.spawn
+
+    for name, value in forked.environment().items():
+        monkeypatch.setenv(name, value)
+    python = multiprocessing.spawn.get_executable()
+    multiprocessing.set_executable(forked.python)
+    yield
+    multiprocessing.set_executable(python)
+
+
+@pytest.fixture
 def tiny_model():
     """A tiny summarizer with random parameters, in evaluation mode."""
     from tests.tiny import tiny_model

@@ -140,7 +140,7 @@ def test_rouge_finds_equal_scores_over_processes(measure):
     assert "equal to the last digit" in out
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("forked_workers")
 def test_mixer_compares_forms_with_equal_outputs_and_their_peak_memory(measure):
     options = ["--length", "2048", "--d-model", "64", "--heads", "4", "--repeats", "2", "--device", "cpu"]
     result, out, _ = measure("mixer", *options)

@@ -20,6 +20,7 @@ def fill(kept):
     torch.ones(2 * len(kept)).sum()
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_the_peak_counts_what_the_work_takes_and_not_what_stands_already():
     before = torch.ones(3 * MEGABYTES * 250_000)  # of this process, which does not count
     peak = peak_megabytes(work, MEGABYTES, device=torch.device("cpu"))
