@@ -21,10 +21,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import traceback
 import types
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 from tests.fork_client import FORWARDED, variables_read_at_import
 
@@ -224,6 +226,36 @@ def _run() -> None:
     exec(code, main)
 
 
+def _outcome() -> int | str | None:
+    """Run the program; returns what it gave sys.exit, or -SIGINT."""
+    try:
+        _run()
+    except SystemExit as error:
+        return error.code
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        return -signal.SIGINT
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _end(outcome: int | str | None) -> NoReturn:
+    """End as Python does, but without taking down the imported modules, which takes 0.6 s."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    if isinstance(outcome, str):
+        print(outcome, file=sys.stderr)
+        outcome = 1
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    if outcome == -signal.SIGINT:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit((outcome or 0) & 0xFF)
+
+
 if __name__ == "__main__":
     folder, sys.path[0] = Path(sys.argv[1]), str(ROOT)
     _import_everything()
@@ -238,11 +270,4 @@ if __name__ == "__main__":
     print("ready", flush=True)
     request = server.next_child()
     _become(request, folder)
-    try:
-        _run()
-    except KeyboardInterrupt:  # the interpreter ends by the signal only for its own main module
-        traceback.print_exc()
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
+    _end(_outcome())
