@@ -35,7 +35,7 @@ BENCHMARKS = {
     "encoders": SMALL_MODELS,
     "generation": f"{SMALL_MODELS} --batch-sizes 1 --new-tokens 2",
     "training": f"{SMALL_MODELS} --target-tokens 8",
-    "rouge": "--examples 2 --words 20 --repeats 1",
+    "rouge": "--examples 2 --words 20 --repeats 1 --processes 1",
     "mixer": f"{SMALL} --no-memory --length 128",
 }
 # Training commands of the pages are real ones; here they end after two steps of a tiny model.
@@ -86,11 +86,11 @@ def shortened(command: str) -> str:
         return f"{command} {BENCHMARKS[benchmark[1]]}"
     if "summarize" in command and "--model runs/" in command:  # by a model that has learned nothing: distinct pieces
         return f"{command} --min-summary-tokens 8 --max-summary-tokens 8 --no-repeat-ngram-size 1"
-    if command.startswith("summarizer summarize") and "--max-summary-tokens" not in command:
-        return f"{command} --max-summary-tokens 24"
+    if command.startswith("summarizer summarize"):
+        return f"{command} --max-source-tokens 256 --max-summary-tokens 12"
     if not re.search(r"scripts/train\.py|summarizer train|compare_encoders\.py", command):
         return command
-    command = command.replace("--steps 1000 --seeds 1,2", "--steps 2")
+    command = command.replace("--steps 1000 --seeds 1,2", "--steps 2").replace(" configs/ablations/full.yaml", "")
     tiny = "" if "finetune" in command else f" {TINY}"
     more = SHORT.replace("steps=2", "steps=3") if "resume=true" in command else SHORT
     return f"{command} {more}{tiny}"
