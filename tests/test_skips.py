@@ -37,7 +37,7 @@ def test_a_skip_fails_in_ci_unless_its_reason_is_allowed(tmp_path, ci, outcome):
         tmp_path,
     ]
     root = Path(__file__).parents[1]
-    environment = {**os.environ, "CI": ci, "PYTHONPATH": str(root)}
+    environment = {**os.environ, "CI": ci, "PYTHONPATH": str(root), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
     )

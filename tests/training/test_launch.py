@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ ABSENT = """
 from summarizer.training import run as run_module
 
 def run(rank):
-    absent, ended, load_shares = int(sys.argv[2]), Path(sys.argv[1]).with_name("ended"), run_module.load_shares
+    base, absent, load_shares = Path(sys.argv[1]), int(sys.argv[2]), run_module.load_shares
+    ended = base.with_name(f"ended-{absent}")
 
     def stall(rows, plan, first, process, *rest):
         for step, share in enumerate(load_shares(rows, plan, first, process, *rest)):
@@ -42,7 +44,8 @@ def run(rank):
     run_module.load_shares = stall
     distributed.SECONDS_TO_ANSWER = 3.0
     try:
-        loop.train(load_config(Path(sys.argv[1]), ["training.timeout_minutes=0.1", "data.validation=[]"]))
+        settings = [f"name=absent-{absent}", "training.timeout_minutes=0.1", "data.validation=[]"]
+        loop.train(load_config(base, settings))
     finally:
         ended.touch()
 """
@@ -73,13 +76,16 @@ def test_a_tracker_that_is_not_installed_is_one_clear_line(configure):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("absent", [0, 1])
-def test_processes_that_wait_in_vain_end_and_name_the_one_that_did_not_come(forked, configure, tmp_path, absent):
+def test_processes_that_wait_in_vain_end_and_name_the_one_that_did_not_come(forked, configure, tmp_path):
     configure()
-    output = said_by_two_processes(forked, ABSENT, str(tmp_path / "base.yaml"), str(absent))
-    assert "ended: " in output, output
-    (said,) = re.findall(r"ended: (.*)", output)
-    assert said == (
-        f"process {1 - absent} waited longer than training.timeout_minutes for process {absent}, which did not respond"
-        + ("" if absent else ", or for the one that process 0 names")
-    )
+    with ThreadPoolExecutor() as pool:  # both take seconds, most of them asleep
+        outputs = pool.map(
+            lambda absent: said_by_two_processes(forked, ABSENT, str(tmp_path / "base.yaml"), absent), "01"
+        )
+    for absent, output in enumerate(outputs):
+        assert "ended: " in output, output
+        (said,) = re.findall(r"ended: (.*)", output)
+        assert said == (
+            f"process {1 - absent} waited longer than training.timeout_minutes for process {absent}, "
+            "which did not respond" + ("" if absent else ", or for the one that process 0 names")
+        )
