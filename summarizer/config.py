@@ -199,9 +199,11 @@ class TrainingConfig:
 
     validate_every: int = setting(500, "Steps between validations.", at_least=1, heading="Validation")
     rouge_examples: int = setting(32, "Number of validation documents to summarize for ROUGE. 0: no ROUGE.", at_least=0)
-    best_metric: Literal[
-        "loss", "rouge1", "rouge2", "rougeL", "rougeLsum", "accuracy", "macro_f1", "average_precision"
-    ] = setting("loss", "Validation metric that selects the model in `best/`.")
+    best_metric: str = setting(  # one of METRICS, or a metric that a program adds
+        "loss",
+        "Validation metric that selects the model in `best/`: `loss`, `rouge1`, `rouge2`, `rougeL`, `rougeLsum`, "
+        "`average_precision`, `accuracy`, `macro_f1`, or a metric that is passed to `train` in Python.",
+    )
     average_best: int | None = setting(
         None,
         "Average the weights of the N best validations at the end of the run. The averaged model is saved if it is "
@@ -232,6 +234,14 @@ DEFAULT_GENERATION = GenerationOptions(
     num_beams=4, max_summary_tokens=512, min_summary_tokens=0, length_penalty=1.0, no_repeat_ngram_size=3,
     no_repeat_words=0, early_stopping=True,
 )  # fmt: skip
+
+
+METRICS = {  # what validation measures, with the tasks that it is measured for
+    "loss": ("summarization", "classification", "selection"),
+    **dict.fromkeys(("rouge1", "rouge2", "rougeL", "rougeLsum"), ("summarization",)),
+    "average_precision": ("selection", "summarization"),  # of a summarizer only if it selects sentences
+    **dict.fromkeys(("accuracy", "macro_f1"), ("classification",)),
+}
 
 
 @dataclass(frozen=True)
@@ -280,11 +290,8 @@ class RunConfig:
                 "training.best_metric, training.early_stopping_patience and training.average_best need data.validation "
                 "or data.validation_fraction"
             )
-        measured_with = {"accuracy": "classification", "macro_f1": "classification", "average_precision": "selection"}
-        task = measured_with.get(training.best_metric, "summarization")  # the others are ROUGE
-        if training.best_metric == "average_precision" and self.task == "summarization":
-            task = "summarization"  # of a model that selects sentences
-        if training.best_metric != "loss" and task != self.task:
+        tasks = METRICS.get(training.best_metric, ("summarization",))  # added metrics are of summaries
+        if self.task not in tasks:
             raise InputError(f"training.best_metric={training.best_metric} is not measured with task={self.task}")
 
 

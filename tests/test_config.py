@@ -99,7 +99,7 @@ def test_an_error_in_a_file_is_one_line_that_names_the_file_and_the_key(write, t
         ),
         ("training.freeze=[*encoder*]", r"^'training.freeze=.\*encoder\*.': not valid YAML: .*\['\*encoder\*'\]"),
         ("training.steps=many", "'training.steps=many': training.steps: Value 'many'"),
-        ("training.best_metric=rouge", "training.best_metric: .*'rouge1', 'rouge2', 'rougeL', 'rougeLsum'"),
+        ("training.optimizer=adam", "training.optimizer: .*'adamw', 'muon'"),
         ("data.train=pairs.jsonl", "data.train: expected a list"),
         ("training.steps=", "training.steps: "),
         ("training.steps=[1", "'training.steps=.1': not valid YAML"),

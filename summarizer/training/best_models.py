@@ -134,7 +134,11 @@ class BestModels:
         metrics, notes = self.task.metrics(model, data, self.engine.accelerator)
         for note in notes:
             say(note)
+        if bad := [f"{name} ({value})" for name, value in metrics.items() if not math.isfinite(value)]:
+            raise TrainingError(f"the metric {bad[0]} is not finite after step {step}")
         metrics = {"validation_loss": loss, **metrics}
+        if settings.best_metric not in ("loss", *metrics):
+            raise TrainingError(f"training.best_metric={settings.best_metric} is not measured for this model")
         return -loss if settings.best_metric == "loss" else metrics[settings.best_metric], metrics
 
     def _with_candidate(self, state: TrainingState, score: float, model: Any) -> dict[str, float]:

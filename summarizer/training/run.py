@@ -221,7 +221,7 @@ class Run:
     def _few_documents(self) -> list[str]:
         """A warning if the validation documents are too few for what is decided by them."""
         settings, count = self.settings, len(self.data.get("validation", []))
-        if settings.best_metric.startswith("rouge"):
+        if self.config.task == "summarization" and settings.best_metric not in ("loss", "average_precision"):
             count = min(count, settings.rouge_examples)
         uses = {"best_metric": settings.best_metric != "loss"}
         uses |= {name: getattr(settings, name) is not None for name in ("early_stopping_patience", "average_best")}

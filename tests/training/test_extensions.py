@@ -24,6 +24,27 @@ def test_callbacks_see_each_logged_line_and_metrics_are_logged_and_in_the_card(c
     assert '"words": ' in (folder / "best/README.md").read_text(encoding="utf-8")
 
 
+def test_an_added_metric_can_choose_the_best_model_and_stop_early(configure, capsys):
+    values = iter([1, 3, 2, 2])
+    overrides = ["training.steps=6", "training.validate_every=1", "training.rouge_examples=2"]
+    config = configure(*overrides, "training.best_metric=mine", "training.early_stopping_patience=2")
+    folder = train(config, metrics={"mine": lambda *_: next(values)})
+    card = (folder / "best/README.md").read_text(encoding="utf-8")
+    assert '"mine": 3.0' in card
+    said = capsys.readouterr().err
+    assert "stopped early: mine did not improve in 2 validations" in said
+    assert "training.best_metric and training.early_stopping_patience rest on only 2 validation documents" in said
+
+
+def test_a_best_metric_that_nobody_measures_or_that_is_no_number_ends_the_run(configure):
+    config = configure("training.best_metric=rouge", "data.train=[nowhere]")
+    with pytest.raises(InputError, match=r"^training\.best_metric=rouge: no such metric; choose from loss, .*, a$"):
+        train(config, metrics={"a": lambda *_: 0.0})
+    config = configure("training.steps=1", "training.rouge_examples=1")
+    with pytest.raises(InputError, match=r"the metric a \(nan\) is not finite after step 1"):
+        train(config, metrics={"a": lambda *_: float("nan")})
+
+
 def test_a_callback_can_stop_a_run_so_that_it_can_be_resumed(configure):
     config = configure("training.rouge_examples=0")
     with pytest.raises(StoppedError, match=r"stopped after step 3; resume=true continues from .*step-000003"):
