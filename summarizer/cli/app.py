@@ -1,9 +1,12 @@
 """The command line, `summarizer COMMAND`, with heavy imports inside the commands."""
 
+import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -44,8 +47,19 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if _options["debug"] or not isinstance(error, (InputError, OSError)):
             traceback.print_exception(error)
-        print(f"summarizer: error: {_in_one_line(error)}", file=sys.stderr)
+        line = f"summarizer: error: {_in_one_line(error)}"
+        print(line, file=sys.stderr)
+        _tell_launcher(line)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+
+
+def _tell_launcher(line: str) -> None:
+    """Give torch's launcher the line for its report, which is the last that it prints."""
+    if path := os.environ.get("TORCHELASTIC_ERROR_FILE"):
+        with suppress(OSError):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            details = {"py_callstack": line, "timestamp": str(int(time.time()))}
+            Path(path).write_text(json.dumps({"message": {"message": line, "extraInfo": details}}), encoding="utf-8")
 
 
 def _in_one_line(error: Exception) -> str:

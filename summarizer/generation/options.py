@@ -96,6 +96,7 @@ class Summary:
     status: Literal["ok", "empty", "failed"] = "ok"  # empty: there was no text to summarize
     error: str | None = None
     candidates: tuple[str, ...] = ()  # where several were asked for, the summary first
+    candidate_scores: tuple[float, ...] = ()  # of each: the mean log probability of its tokens, without constraints
     evidence: Evidence | None = None  # for each line of the summary the passages it comes from; None: not known
     notes: tuple[str, ...] = ()  # on what was not read, or cut, in short plain sentences
     seconds: float = field(

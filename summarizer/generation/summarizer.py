@@ -1,6 +1,6 @@
 """Texts to summaries with a model by name: the default, a model folder, or any seq2seq model of the hub."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +66,24 @@ class Summarizer:
         return cls(model.eval(), tokenizer)
 
     def summarize(
-        self, texts: Iterable[str], settings: SummarySettings | None = None, **options: "Unpack[SummaryOptions]"
+        self,
+        texts: Iterable[str],
+        settings: SummarySettings | None = None,
+        *,
+        progress: Callable[[int, Summary], bool | None] | None = None,
+        **options: "Unpack[SummaryOptions]",
     ) -> list[Summary]:
-        """Summarize texts, in order; `options` are fields of SummarySettings, such as num_beams=1."""
-        return list(self.stream(texts, settings, **options))
+        """Summarize texts, in order; `options` are fields of SummarySettings, such as num_beams=1.
+
+        `progress` is called with the number of finished texts and the newest summary. If it returns true, the summaries
+        so far are returned.
+        """
+        finished = []
+        for summary in self.stream(texts, settings, **options):
+            finished.append(summary)
+            if progress is not None and progress(len(finished), summary):
+                break
+        return finished
 
     def stream(
         self, texts: Iterable[str], settings: SummarySettings | None = None, **options: "Unpack[SummaryOptions]"

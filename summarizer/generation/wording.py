@@ -18,11 +18,12 @@ from summarizer.text import clean_text
 
 @dataclass(frozen=True)
 class Wording:
-    """The text of one summary, its number of tokens, and its evidence, if it is grounded."""
+    """The text of one summary, its number of tokens, its evidence if it is grounded, and its score if it has one."""
 
     text: str
     num_tokens: int
     evidence: Evidence | None = None
+    score: float | None = None
 
 
 class FreeWording:

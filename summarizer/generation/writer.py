@@ -71,15 +71,29 @@ class SummaryWriter(BatchedSummarizer):
                 logits_processor=LogitsProcessorList([RefuseNonFinite(), *wording.processors]),
                 custom_generate=search if can_search(model, config) else None,
             )
-        each = self._settings.num_candidates
+            each = self._settings.num_candidates
+            scores = self._scores(model, generation_inputs, rows) if each > 1 else [None] * len(rows)
         summaries = []
         for number, source in enumerate(sources):
             written = []
-            for row in rows[number * each : (number + 1) * each].tolist():
+            own = slice(number * each, (number + 1) * each)
+            for row, score in zip(rows[own].tolist(), scores[own], strict=True):
                 ids = [token_id for token_id in row if token_id not in self._special][:cap]
-                written.append(self._within_limits(wording.of(number, ids)))
+                written.append(replace(self._within_limits(wording.of(number, ids)), score=score))
             summaries.append(self._summary(source, written))
         return summaries
+
+    def _scores(self, model: Any, inputs: dict[str, Any], rows: torch.Tensor) -> list[float]:
+        """The mean log probability of each candidate's text tokens, without constraints; rows [B × candidates, T]."""
+        each, special = self._settings.num_candidates, torch.tensor(sorted(self._special), device=rows.device)
+        scores = torch.zeros(len(rows))
+        for first in range(each):  # one candidate of each document at a time, as many rows as documents
+            own = rows[first::each]
+            logits = model(**inputs, decoder_input_ids=own[:, :-1], use_cache=False).logits
+            found = logits.float().log_softmax(dim=-1).gather(2, own[:, 1:, None])[..., 0]
+            mask = ~torch.isin(own[:, 1:], special)
+            scores[first::each] = ((found * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)).cpu()
+        return scores.tolist()
 
     def _select(
         self, model: Any, inputs: dict[str, torch.Tensor], sources: list[Source]
@@ -161,12 +175,14 @@ class SummaryWriter(BatchedSummarizer):
         filled = [wording for wording in written if wording.text]
         if not filled:
             return Summary("", *read, 0, "failed", "the model wrote an empty summary")
-        candidates = tuple(dict.fromkeys(wording.text for wording in filled)) if len(written) > 1 else ()
+        several = {wording.text: wording.score for wording in reversed(filled)} if len(written) > 1 else {}
+        candidates = tuple(dict.fromkeys(wording.text for wording in filled)) if several else ()
         best = filled[0]
         cut = best.evidence is None and best.num_tokens >= self._cap(source) and not _SENTENCE_END.search(best.text)
         return Summary(
             *(best.text, *read, best.num_tokens),
             candidates=candidates,
+            candidate_scores=tuple(several[text] or 0.0 for text in candidates),
             evidence=best.evidence,
             notes=(TRUNCATED,) if cut else (),
         )

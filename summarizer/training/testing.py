@@ -104,7 +104,7 @@ def _references(pairs: Iterator[Pair]) -> Iterator[dict[str, str]]:
 
 def _record(row_id: str, summary: Summary) -> dict[str, Any]:
     fields = asdict(summary)
-    del fields["candidates"]
+    del fields["candidates"], fields["candidate_scores"]
     return {"id": row_id, "status": fields.pop("status"), "summary": fields.pop("text"), **fields}
 
 

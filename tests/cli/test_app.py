@@ -52,6 +52,15 @@ def _wide_terminal(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
 
 
+def test_the_launcher_is_given_the_error_for_the_end_of_its_report(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "0" / "error.json"))
+    status, _, err = run("train", tmp_path / "none.yaml")
+    assert status == 1
+    told = json.loads((tmp_path / "0" / "error.json").read_text(encoding="utf-8"))["message"]
+    assert f"{told['message']}\n" == err
+    assert told["extraInfo"].keys() == {"py_callstack", "timestamp"}
+
+
 @pytest.mark.parametrize("command", OPTIONS)
 def test_help_tells_of_every_option_and_ends_well(run, command):
     status, out, _ = run(command, "--help")

@@ -240,7 +240,7 @@ def test_candidates_are_the_best_beams_and_the_first_is_the_summary(bart, tokeni
     settings = SummarySettings(num_beams=3)
     alone = Summarizer(bart, tokenizer).summarize(documents, settings)
     several = Summarizer(bart, tokenizer).summarize(documents, replace(settings, num_candidates=3))
-    assert [replace(summary, candidates=()) for summary in several] == alone
+    assert [replace(summary, candidates=(), candidate_scores=()) for summary in several] == alone
     assert all(not summary.candidates for summary in alone)
     assert all(summary.candidates[0] == summary.text for summary in several)
     assert max(len(summary.candidates) for summary in several) == 3
@@ -248,6 +248,33 @@ def test_candidates_are_the_best_beams_and_the_first_is_the_summary(bart, tokeni
         Summarizer(bart, tokenizer).summarize(documents, SummarySettings(num_beams=2, num_candidates=3))
     drawn = SummarySettings(do_sample=True, num_candidates=4)  # without beams, though the model's own setting is three
     assert len(set(Summarizer(bart, tokenizer).summarize(documents[:1], drawn)[0].candidates)) > 1
+
+
+def test_the_score_of_a_candidate_is_the_mean_log_probability_of_its_tokens(bart, tokenizer, documents, monkeypatch):
+    rows, generate = [], bart.generate
+    monkeypatch.setattr(bart, "generate", lambda **given: rows.append(generate(**given)) or rows[-1])
+    (summary,) = Summarizer(bart, tokenizer).summarize(documents[:1], num_beams=3, num_candidates=3)
+    inputs = tokenizer(documents[0], return_tensors="pt")
+    expected = []
+    for row in rows[0]:
+        ids = [token for token in row.tolist() if token not in tokenizer.all_special_ids]
+        with torch.no_grad():
+            logits = bart(**inputs, decoder_input_ids=row[None, : len(ids) + 1]).logits[0]
+        firsts = row.tolist().index(ids[0]) - 1  # the start, perhaps with a token that the model forces
+        expected.append(logits[firsts : firsts + len(ids)].log_softmax(-1)[range(len(ids)), ids].mean().item())
+    assert summary.candidate_scores == pytest.approx(expected[: len(summary.candidates)], abs=1e-4)
+
+
+def test_progress_is_told_and_can_cancel(bart, tokenizer, documents):
+    told = []
+
+    def progress(count, summary):
+        told.append((count, summary.text))
+        return count == 2
+
+    found = Summarizer(bart, tokenizer).summarize(documents[:3], num_beams=1, max_summary_tokens=4, progress=progress)
+    assert told == list(enumerate([summary.text for summary in found], start=1))
+    assert len(found) == 2
 
 
 def test_lengths_are_limits_unless_exact_ones_are_named(bart, tokenizer, text_of):
