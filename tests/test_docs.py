@@ -37,6 +37,7 @@ BENCHMARKS = {
     "training": f"{SMALL_MODELS} --target-tokens 8",
     "rouge": "--examples 2 --words 20 --repeats 1 --processes 1",
     "mixer": f"{SMALL} --no-memory --length 128",
+    "methods": "--max-documents 1 --repeats 1",
 }
 # Training commands of the pages are real ones; here they end after two steps of a tiny model.
 SHORT = (

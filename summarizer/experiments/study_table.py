@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from summarizer.evaluation.statistics import bootstrap_intervals
+from summarizer.evaluation.statistics import bootstrap_means
 from summarizer.reporting.markdown import markdown_table
 
 DEPARTED = 0.05  # nats per token below the control's validation loss, from some step on
 
 
 def summarize_runs(results: Sequence[dict[str, Any]], reference: str, control: str | None) -> list[dict[str, Any]]:
-    """One row for each configuration, in the given order: means over seeds, 95 % intervals over documents.
+    """One row for each configuration, in the given order: means and 95 % intervals over documents and seeds.
 
-    Each document's score is first averaged over the seeds. `difference` is the difference from `reference` on the same
-    documents (paired bootstrap). `departs_at` is the first validation from which on the loss stays DEPARTED below the
+    All configurations have the same seeds. `difference` is the difference from `reference` on the same documents and
+    with the same seeds (paired bootstrap). `departs_at` is the first validation from which on the loss stays DEPARTED below the
     control's.
     """
     names = list(dict.fromkeys(result["name"] for result in results))
@@ -36,7 +36,7 @@ def summarize_runs(results: Sequence[dict[str, Any]], reference: str, control: s
             "peak_memory_mb": _mean(group, "peak_memory_mb"),
             "scores": intervals(scores[name]),
             "macro_f1": _mean(group, "macro_f1"),
-            "difference": None if name == reference else _differences(scores[name], scores[reference]),
+            "difference": None if name == reference else _differences(group, groups[reference]),
             "validation_loss": fmean([min(line["validation_loss"] for line in run["validation"]) for run in group]),
             "departs_at": departure(_curve(group), _curve(groups[control])) if control else None,
         }
@@ -100,21 +100,30 @@ def study_table(path: Path) -> str:
 
 
 def _scores(group: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Each metric's scores by document, averaged over seeds."""
-    return {metric: np.mean([run["examples"][metric] for run in group], axis=0) for metric in group[0]["examples"]}
+    """Each metric's scores [seeds, documents]."""
+    return {metric: np.array([run["examples"][metric] for run in group]) for metric in group[0]["examples"]}
 
 
 def intervals(scores: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    """The mean of each column of scores by document, with its 95 % interval."""
-    found = bootstrap_intervals(np.stack(list(scores.values()), axis=1))
-    return {
-        metric: {"mean": interval.mean, "low": interval.low, "high": interval.high}
-        for metric, interval in zip(scores, found, strict=True)
-    }
+    """The mean of each metric's scores [documents] or [seeds, documents], with its 95 % interval.
+
+    Documents are resampled, and so are seeds; each resample has the same documents for all of its seeds.
+    """
+    return {metric: _interval(np.atleast_2d(values)) for metric, values in scores.items()}
 
 
-def _differences(scores: dict[str, np.ndarray], reference: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
-    return intervals({metric: scores[metric] - reference[metric] for metric in scores})
+def _interval(values: np.ndarray) -> dict[str, float]:
+    num_seeds = len(values)
+    of_seeds = bootstrap_means(values.T)  # [resamples, seeds]
+    times_drawn = np.random.default_rng(1).multinomial(num_seeds, [1 / num_seeds] * num_seeds, size=len(of_seeds))
+    low, high = np.quantile((of_seeds * times_drawn).sum(axis=1) / num_seeds, [0.025, 0.975])
+    return {"mean": fmean(values.mean(axis=0).tolist()), "low": float(low), "high": float(high)}
+
+
+def _differences(group: Sequence[dict[str, Any]], reference: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    of_reference = {run["seed"]: run for run in reference}
+    own, other = _scores(group), _scores([of_reference[run["seed"]] for run in group])
+    return intervals({metric: own[metric] - other[metric] for metric in own})
 
 
 def _curve(group: Sequence[dict[str, Any]]) -> dict[int, float]:

@@ -22,7 +22,7 @@ from summarizer.text import is_statement, split_sentences
 _NEVER = -1e9  # finite: a search that finds no other continuation takes this one rather than an end
 _LAST_RESORT = -1e4  # the score of what another processor forbids, where it forbids all that is grounded
 _LINE_START = -1
-SELECTION_WEIGHT = 2.0  # of a sentence's score beside the log probabilities of its first tokens
+SELECTION_WEIGHT = 8.0  # of a sentence's score beside the log probabilities of its first tokens
 
 Place = tuple[int, int]  # a sentence and the position of its next token, or (_LINE_START, 0)
 

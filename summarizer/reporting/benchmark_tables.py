@@ -133,8 +133,8 @@ def methods_table(result: Result) -> list[str]:
         [row["method"], _ratio(row["times_extract"]), f"{row['seconds_per_document']:.3f}"]
         for row in sorted(result["rows"], key=lambda row: row["seconds_per_document"])
     ]
-    words = f"{result['documents']} documents of {result['words_per_document']:,.0f} words on average. "
-    return [markdown_table(["method", "× extract", "seconds a document"], lines), "", words + _machine(result)]
+    documents = f"Documents: {result['documents']}, with {result['words_per_document']:,.0f} words on average. "
+    return [markdown_table(["method", "× extract", "seconds a document"], lines), "", documents + _machine(result)]
 
 
 TABLES = {

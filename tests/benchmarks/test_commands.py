@@ -140,6 +140,20 @@ def test_rouge_finds_equal_scores_over_processes(measure):
     assert "equal to the last digit" in out
 
 
+def test_methods_compares_the_time_of_each_method_with_that_of_extracting(measure, tmp_path):
+    documents = tmp_path / "documents.jsonl"
+    rows = [{"document": "We treated mice. All of them ran away. We wrote a paper."}] * 2
+    documents.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    options = ["--documents", documents, "--max-documents", "1", "--repeats", "1", "--other-model", "default"]
+    result, out, _ = measure("methods", *options)
+    seconds = {row["method"]: row["seconds_per_document"] for row in result["rows"]}
+    assert list(seconds) == ["sumy's LexRank", "extract", "write", "write freely", "other model, write freely"]
+    for row in result["rows"]:
+        assert row["times_extract"] == pytest.approx(row["seconds_per_document"] / seconds["extract"])
+    assert (result["documents"], result["words_per_document"]) == (1, 12)
+    assert "Documents: 1, with 12 words on average." in out
+
+
 @pytest.mark.usefixtures("forked_workers")
 def test_mixer_compares_forms_with_equal_outputs_and_their_peak_memory(measure):
     options = ["--length", "2048", "--d-model", "64", "--heads", "4", "--repeats", "2", "--device", "cpu"]
@@ -171,6 +185,7 @@ def test_an_unwritable_output_is_found_before_anything_is_measured(name, tmp_pat
         (["encoders", "--dtype", "float23"], 2, "--dtype"),
         (["generation", "--systems", "t5"], 1, "choose from fastformer, expanded, led"),
         (["training", "--systems", "t5"], 1, "unknown name 't5'"),
+        (["methods", "--documents", "missing.txt"], 1, "missing.txt: no such file"),
     ],
 )
 def test_what_cannot_be_measured_is_named(arguments, status, named, tmp_path, capsys):

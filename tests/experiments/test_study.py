@@ -189,7 +189,7 @@ def test_a_run_departs_from_the_control_where_its_loss_stays_below():
     assert departure({500: 1.0}, control) is None
 
 
-def test_scores_are_averaged_over_seeds_by_document_before_the_interval():
+def test_documents_and_seeds_are_resampled():
     def run(name, seed, scores):
         return {
             "name": name, "seed": seed, "steps": 4, "parameters": 7, "training_source_tokens_per_second": 10.0 * seed,
@@ -197,9 +197,11 @@ def test_scores_are_averaged_over_seeds_by_document_before_the_interval():
             "validation": [{"step": 2, "validation_loss": 3.0}],
         }  # fmt: skip
 
-    runs = [run("a", 1, [0.0, 10.0]), run("a", 3, [10.0, 0.0]), run("b", 1, [5.0, 7.0]), run("b", 3, [5.0, 7.0])]
+    same = {seed: [3.0, 7.0] for seed in (1, 3)}  # in both, b is better by 1 with seed 1, and by 3 with seed 3
+    runs = [run("a", seed, scores) for seed, scores in same.items()]
+    runs += [run("b", 1, [4.0, 8.0]), run("b", 3, [6.0, 10.0])]
     first, second = summarize_runs(runs, "a", None)
-    assert first["scores"]["rouge1"] == {"mean": 5.0, "low": 5.0, "high": 5.0}
-    assert second["difference"]["rouge1"]["mean"] == 1.0
+    assert first["scores"]["rouge1"] == {"mean": 5.0, "low": 3.0, "high": 7.0}  # whole documents are drawn
+    assert second["difference"]["rouge1"] == {"mean": 2.0, "low": 1.0, "high": 3.0}  # whole seeds are drawn
     assert first["training_source_tokens_per_second"] == 20.0
-    assert "| a | 5.00 (5.00 – 5.00) |  | 3.000 | – | 7 | 20 |  | 1 |" in markdown([first, second], "a")
+    assert "| a | 5.00 (3.00 – 7.00) |  | 3.000 | – | 7 | 20 |  | 1 |" in markdown([first, second], "a")
