@@ -4,6 +4,7 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from typing import IO, Literal, get_args
 
 from summarizer.errors import InputError
@@ -237,6 +238,8 @@ def _is_utf8(line: bytes) -> bool:
 
 
 Split = Literal["auto", "newline", "sentencex"]
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_SMALL_BEGINNING = re.compile(r"[a-z]{2,}(?![\w-])")
 _LABEL = re.compile(r"\W*(?:table|fig|figure|box|scheme|appendix|section|chapter)\.?\s+\S+\s*", re.IGNORECASE)
 _FINAL_PUNCTUATION = tuple(".!?…:;。！？：；।॥؟۔")
 _CLOSING = "\"'”’»)]}」』）"
@@ -265,6 +268,20 @@ def ends_sentence(text: str) -> bool:
     return text.rstrip().rstrip(_CLOSING).endswith(_FINAL_PUNCTUATION)
 
 
-def is_statement(text: str) -> bool:
-    """Whether a line can stand in a summary: it ends a sentence, and is more than a label (Table 1)."""
-    return ends_sentence(text) and not text.rstrip().endswith((":", ";")) and not _LABEL.fullmatch(text)
+def statements(sentences: Sequence[str]) -> list[int]:
+    """The places of the sentences that can stand in a summary; all of them if none can.
+
+    A statement ends as a sentence does and has some words. It is not a label (Table 1). Where most sentences begin with
+    a capital letter, it is neither the rest of a broken sentence, which begins with a small letter, nor in capitals.
+    """
+    beginnings = [sentence[0] for sentence in sentences if sentence[:1].isalpha()]
+    is_cased = 2 * sum(each.isupper() for each in beginnings) > len(beginnings)
+    return [
+        place
+        for place, sentence in enumerate(sentences)
+        if ends_sentence(sentence)
+        and not sentence.rstrip().endswith((":", ";"))
+        and not _LABEL.fullmatch(sentence)
+        and (len(_WORD.findall(sentence)) >= 3 or sum(map(str.isalpha, sentence)) >= 20)
+        and not (is_cased and (_SMALL_BEGINNING.match(sentence) or sentence.isupper()))
+    ] or list(range(len(sentences)))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from summarizer.errors import InputError
-from summarizer.text import clean_text, decode_text, decode_with_notes
+from summarizer.text import clean_text, decode_text, decode_with_notes, statements
 
 
 def test_newlines_spaces_and_blank_lines_are_made_one_kind():
@@ -99,3 +99,23 @@ def test_a_declared_encoding_comes_before_guessing_and_after_utf8():
 def test_what_is_no_text_is_an_error(content):
     with pytest.raises(InputError):
         decode_text(content)
+
+
+def test_statements_are_sentences_that_stand_alone():
+    lines = [
+        "Methods",
+        "We asked ten people.",
+        "They answered as follows:",
+        "to become a truly potent enzyme of the cell.",  # the rest of a broken sentence
+        "mRNA levels rose in all cells.",
+        "RELATED WORK ON ENZYMES.",
+        "2 Prepositions.",
+        "Table 1.",
+        "?",
+        "这个模型为每一个句子打分，然后选出最好的句子作为摘要。",
+        "Nine of them agreed.",
+    ]
+    assert statements(lines) == [1, 4, 9, 10]
+    small = [line.lower() for line in lines]
+    assert statements(small) == [1, 3, 4, 5, 9, 10]  # a text without capitals
+    assert statements(["Methods", "Results"]) == [0, 1]

@@ -19,8 +19,8 @@ def summarize_runs(results: Sequence[dict[str, Any]], reference: str, control: s
     """One row for each configuration, in the given order: means and 95 % intervals over documents and seeds.
 
     All configurations have the same seeds. `difference` is the difference from `reference` on the same documents and
-    with the same seeds (paired bootstrap). `departs_at` is the first validation from which on the loss stays DEPARTED below the
-    control's.
+    with the same seeds (paired bootstrap). `departs_at` is the first validation from which on the loss stays DEPARTED
+    below the control's.
     """
     names = list(dict.fromkeys(result["name"] for result in results))
     groups = {name: [result for result in results if result["name"] == name] for name in names}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from summarizer.text import is_statement
+from summarizer.text import statements
 
 MOST_REPEATED = 0.2  # of a sentence's word trigrams
 
@@ -46,7 +46,7 @@ def choose_sentences(
 
     Sentences are taken by score, the first of equal ones first. A sentence is skipped if more than `most_repeated` of
     its word trigrams are among those of the chosen ones, or if it does not fit the rest of the budget. If no sentence
-    fits, the best one is chosen. Headings and other lines that end no sentence are chosen only where nothing else is.
+    fits, the best one is chosen. Headings, fragments and labels are chosen only where nothing else is.
     A budget of tokens needs `num_tokens` of each sentence. Raises ValueError for a budget without any limit, or where
     lengths differ.
     """
@@ -56,8 +56,7 @@ def choose_sentences(
         raise ValueError(f"{len(sentences)} sentences have {len(scores)} scores and {len(num_tokens or scores)} sizes")
     if budget.tokens is not None and num_tokens is None:
         raise ValueError("a budget of tokens needs the number of tokens of each sentence")
-    statements = [index for index, sentence in enumerate(sentences) if is_statement(sentence)]
-    ranked = sorted(statements or range(len(sentences)), key=lambda index: -scores[index])
+    ranked = sorted(statements(sentences), key=lambda index: -scores[index])
     words_left, sentences_left, tokens_left = budget.words, budget.sentences, budget.tokens
     chosen: list[int] = []
     seen: set[tuple[str, ...]] = set()

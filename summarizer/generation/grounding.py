@@ -17,7 +17,7 @@ from summarizer.errors import InputError
 from summarizer.generation.choosing import MOST_REPEATED
 from summarizer.generation.clauses import Span, optional_spans
 from summarizer.generation.constraints import Pieces
-from summarizer.text import is_statement, split_sentences
+from summarizer.text import split_sentences
 
 _NEVER = -1e9  # finite: a search that finds no other continuation takes this one rather than an end
 _LAST_RESORT = -1e4  # the score of what another processor forbids, where it forbids all that is grounded
@@ -45,8 +45,7 @@ class GroundedWriting(LogitsProcessor):
     a forced first token, 2. sentence_scores: of a model that selects sentences, the log odds that each is selected.
     Where a token decides between sentences, the score of the best one that it can belong to is added to its own.
 
-    A sentence is written once, and not after one that has more than `MOST_REPEATED` of its token trigrams. What ends
-    without a full stop or the like, such as a heading or "as follows:", is written only where nothing else is. A
+    A sentence is written once, and not after one that has more than `MOST_REPEATED` of its token trigrams. A
     summary may end where a line ends, and always can. If no sentence fits max_new_tokens, the shortest is written and
     cut off. Raises InputError where the document has tokens that the model cannot write.
 
@@ -249,10 +248,7 @@ class _Document:
         self.scores = scores
         self._sentences = [_Sentence(pieces, ids) for ids in sentences]
         self._line_break = line_break
-        whole = {index for index, sentence in enumerate(self._sentences) if is_statement(sentence.text)}
-        filled = {index for index, sentence in enumerate(self._sentences) if sentence.text.strip()}
-        usable = whole & filled or filled
-        closed = frozenset(range(len(self._sentences))) - usable
+        closed = frozenset(place for place, each in enumerate(self._sentences) if not each.text.strip())
         self.start = WritingState(self, {(_LINE_START, 0): _Past(None, closed)})
         self._states: dict[tuple[int, ...], WritingState | None] = {(): self.start}
         self._starts: dict[frozenset[int], list[tuple[int, Place]]] = {}

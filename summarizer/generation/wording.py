@@ -13,7 +13,7 @@ from summarizer.generation.clauses import Span
 from summarizer.generation.constraints import NoRepeatedWords, NumbersOfDocuments, Pieces
 from summarizer.generation.grounding import GroundedWriting, compress, sentences_of
 from summarizer.generation.restoring import Casing, Numbers
-from summarizer.text import clean_text
+from summarizer.text import clean_text, statements
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _SentenceTokens:
 def _sentences(
     source: Source, tokenizer: Any, pieces: Pieces, chosen: dict[int, float] | None
 ) -> list[_SentenceTokens]:
-    """The sentences that may be written: those without what the tokenizer takes for a special token."""
+    """The sentences that may be written: statements, without what the tokenizer takes for a special token."""
     special = special_ids(tokenizer)
     if source.sentences:
         found = _lines(source, tokenizer, chosen)
@@ -134,7 +134,8 @@ def _sentences(
         for ids in sentences_of(pieces, read):
             found.append(_SentenceTokens(ids, offsets[position : position + len(ids)]))
             position += len(ids)
-    return [each for each in found if each.ids and not special.intersection(each.ids)]
+    found = [each for each in found if each.ids and not special.intersection(each.ids)]
+    return [found[place] for place in statements([each.span(source.text)["text"] for each in found])]
 
 
 def _lines(source: Source, tokenizer: Any, chosen: dict[int, float] | None) -> list[_SentenceTokens]:

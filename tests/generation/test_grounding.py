@@ -227,11 +227,7 @@ def test_a_repeating_sentence_is_not_written(pieces):
     assert [each.sentence for each in grounding.lines(0, [*document[2], line_break(), *document[0]])] == [2, 0]
 
 
-def test_a_heading_is_written_only_where_nothing_else_is(pieces):
-    document = encode(["Methods", sentence(5, 1), "We did as follows:"])
-    assert set(allowed(GroundedWriting(pieces, [document], line_break(), END, 99), [])) == {document[1][0]}
-    grounding = GroundedWriting(pieces, [document[:1]], line_break(), END, 99)
-    assert set(allowed(grounding, [])) == {document[0][0]}
+def test_a_document_without_sentences_has_an_empty_summary(pieces):
     assert set(allowed(GroundedWriting(pieces, [[]], line_break(), END, 99), [])) == {END}
 
 

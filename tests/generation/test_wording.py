@@ -46,6 +46,14 @@ def test_grounded_summaries_end_with_whole_sentences_within_words_and_sentences(
     assert model.summarize(DOCUMENTS[2:], max_words=1)[0].text == whole.text.split("\n")[0]
 
 
+@pytest.mark.parametrize("selection", [False, True])
+def test_headings_and_fragments_are_not_written(selection):
+    model = writer(sentence_selection=selection, line_break_token_id=line_break_id(tiny_tokenizer()))
+    (summary,) = model.summarize([f"Methods\n{TEXTS[0]}\nof the cells in all of them.\nFig. 1."], method="write")
+    assert summary.text
+    assert not set(summary.text.split("\n")) & {"Methods", "of the cells in all of them.", "Fig. 1."}
+
+
 def test_free_writing_has_no_evidence_and_no_limit_in_words():
     model = writer()
     assert model.summarize(DOCUMENTS[:1], grounded=False)[0].evidence is None
