@@ -1,6 +1,7 @@
 """What a model makes of its token mixing: python scripts/measure_mixing.py CONFIG MODEL -o FILE.json [key=value …].
 
-The configuration says the task and the validation documents; the model is one with Fastformer layers.
+The configuration says the task and the validation documents. The model has Fastformer layers, or compares sentences
+with the document. With task=selection, the sentences that it selects are measured.
 """
 
 from pathlib import Path
@@ -24,6 +25,7 @@ def main(
 ) -> None:
     """Measure the loss with the documents' own global vectors and with others' in their place; print a table.
 
+    All global vectors are replaced, then those of each part. task=selection also measures the average precision.
     The first half of the validation documents gives the means over others, the second half the losses.
     """
     from summarizer.config_files import load_config

@@ -47,6 +47,7 @@ class DocumentComparison(nn.Module):
         self.product, self.cosines = config.document_product, config.document_cosines
         self.num_features = config.d_model * self.product + 2 * self.cosines
         self.token_weights = nn.Parameter(torch.zeros(config.vocab_size))  # b
+        self.document_vector = nn.Identity()  # ĝ passes through it: a place for forward hooks, as in Fastformer
 
     def reset_parameters(self) -> None:
         """Start with equal weights; training starts them at log idf by `start_token_weights`."""
@@ -66,7 +67,7 @@ class DocumentComparison(nn.Module):
         weights = (scores - largest).masked_fill(outside, -math.inf).exp()
         pooled = sum_by_sentence(weights[..., None] * embeddings, sentence_ids, sentence_mask.shape[1])
         sentences = F.normalize(pooled, dim=-1)  # p̂ [B, S, d]
-        document = F.normalize(pooled.sum(dim=1, keepdim=True), dim=-1)  # ĝ [B, 1, d]
+        document = self.document_vector(F.normalize(pooled.sum(dim=1, keepdim=True), dim=-1))  # ĝ [B, 1, d]
         product = sentences * document
         features = []
         if self.product:

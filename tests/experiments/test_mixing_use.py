@@ -9,7 +9,9 @@ from summarizer.experiments.mixing_use import _GlobalVectors, measure_mixing_use
 from summarizer.files import write_json
 from summarizer.models.mixers.fastformer import Fastformer
 from summarizer.training.classification import Classification
+from summarizer.training.sentence_selection import SentenceSelection
 from summarizer.training.starting_model import load_tokenizer, make_model
+from summarizer.training.summarization import Summarization
 
 
 @pytest.fixture
@@ -18,8 +20,8 @@ def config(configs):
 
 
 def saved(config, folder):
-    if config.task == "classification":
-        task = Classification(config)
+    if config.task != "summarization":
+        task = (Classification if config.task == "classification" else SentenceSelection)(config)
         task.prepare("train")
         model, tokenizer = task.make_model(), task.tokenizer
     else:
@@ -50,6 +52,56 @@ def test_losses_are_measured_with_own_mean_and_other_vectors(configs, tmp_path, 
     assert line.startswith(f"| A model | 5 | {own['loss']['mean']:.3f} | {difference['mean']:+.4f} (")
 
 
+def test_each_part_of_a_sentence_selector_is_measured_with_its_average_precision(configs, tmp_path):
+    options = ["data.max_validation_examples=12", "model.encoder_layers=2", "model.sentence_mixer=fastformer"]
+    config = load_config(configs[0], ["task=selection", "model.sentence_layers=1", *options])
+    result = measure_mixing_use(config, saved(config, tmp_path / "model"))
+    own, *rows = result["rows"]
+    assert 0 < own["average_precision"]["mean"] <= 1
+    assert own["average_precision_difference"]["mean"] == own["difference"]["mean"] == 0
+    by_part = {(row.get("part"), row["vectors"]): row for row in rows}
+    parts = [None, "token layers", "sentence layers", "document vector", "token layer 1", "token layer 2"]
+    assert list(by_part) == [(part, vectors) for part in parts for vectors in ("mean", "another's")]
+    losses = [row["loss"]["mean"] for row in rows]
+    assert len({own["loss"]["mean"], *losses}) == len(rows) + 1  # each replacement changes the loss
+    write_json(tmp_path / "use.json", result)
+    head, _, first, *_ = mixing_use_table(tmp_path / "use.json").splitlines()
+    assert head.startswith("| part |")
+    assert "average precision" in head
+    assert first.startswith("|  | its own, as trained |")
+    *_, line = mixing_uses_table({"A model": tmp_path / "use.json"}).splitlines()
+    assert f" {by_part[None, 'mean']['difference']['mean']:+.4f} (" in line
+
+
+def test_writing_with_a_model_that_selects_is_measured_by_part(configs, tmp_path):
+    config = load_config(configs[0], ["data.max_validation_examples=8", "training.sentence_loss_weight=1"])
+    task = Summarization(config)
+    task.prepare("validation")
+    model = task.make_model()
+    model.config.selected_tokens = 8
+    model.save_pretrained(tmp_path / "model")
+    task.tokenizer.save_pretrained(tmp_path / "model")
+    rows = measure_mixing_use(config, str(tmp_path / "model"))["rows"]
+    assert [row.get("part") for row in rows[1::2]] == [None, "token layers", "document vector"]
+    assert "average_precision" not in rows[0]
+
+
+def test_a_model_without_a_scorer_is_not_measured_in_selection(config, configs, tmp_path):
+    selecting = load_config(configs[0], ["task=selection"])
+    with pytest.raises(InputError, match="does not fit task=selection: new weights"):
+        measure_mixing_use(selecting, saved(config, tmp_path / "model"))
+
+
+def test_the_mean_of_document_vectors_has_length_1():
+    place = torch.nn.Identity()
+    vectors = _GlobalVectors([place], normalize=True)
+    with vectors.replaced_by("own"):
+        place(torch.tensor([[[1.0, 0.0]]]))
+        place(torch.tensor([[[0.0, 1.0]]]))
+    with vectors.replaced_by("mean"):
+        torch.testing.assert_close(place(torch.tensor([[[1.0, 0.0]]])), torch.full((1, 1, 2), 0.5**0.5))
+
+
 @pytest.mark.parametrize("key", ["initial_trunk", "initial_embeddings"])
 def test_a_run_that_began_from_another_model_is_measured_as_it_became(key, config, configs, tmp_path):
     model = saved(config, tmp_path / "model")
@@ -63,7 +115,7 @@ def test_exchanged_vectors_are_those_of_the_documents_before():
     documents = [torch.randn(1, length, 8) for length in (5, 30, 12)]
     masks = [torch.ones(1, document.shape[1], dtype=torch.bool) for document in documents]
     plain = [layer(document, mask) for document, mask in zip(documents, masks, strict=True)]
-    vectors = _GlobalVectors([layer])
+    vectors = _GlobalVectors(layer.global_vectors)
     with vectors.replaced_by("own"):
         for document, mask, output in zip(documents, masks, plain, strict=True):
             torch.testing.assert_close(layer(document, mask), output)
@@ -81,7 +133,7 @@ def test_a_layer_that_is_used_again_has_vectors_of_its_own_for_each_use():
     layer = Fastformer(8, 2)
     first, second = (torch.randn(1, length, 8) for length in (5, 9))
     masks = [torch.ones(1, hidden.shape[1], dtype=torch.bool) for hidden in (first, second)]
-    vectors = _GlobalVectors([layer], uses=2)
+    vectors = _GlobalVectors(layer.global_vectors, uses=2)
     with vectors.replaced_by("own"):
         once = layer(first, masks[0])
         twice = layer(once, masks[0])
