@@ -1,5 +1,6 @@
 """Fixtures for all tests; they import the heavy libraries only where a test asks for them."""
 
+import gc
 import os
 import signal
 
@@ -17,6 +18,7 @@ REASONS_TO_SKIP_IN_CI = (
 )
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # on tiny tensors more threads only wait for each other
+gc.set_threshold(20_000, 50, 50)  # collecting all modules again and again takes 3 % of the time
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, whose children would ignore it too
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
