@@ -16,8 +16,8 @@ data: {{train: [{folder}/train.jsonl], validation: [{folder}/validation.jsonl], 
        cache_dir: {folder}/cache, max_target_tokens: 20}}
 output_dir: {folder}/runs
 training: {{steps: 6, tokens_per_batch: 160, batches_per_step: 2, warmup_steps: 2, log_every: 1, validate_every: 3,
-           save_every: 3, rouge_examples: 7, trackers: []}}
-generation: {{num_beams: 2, max_summary_tokens: 8}}
+           save_every: 3, rouge_examples: 2, trackers: []}}
+generation: {{num_beams: 2, max_summary_tokens: 4}}
 """
 TINY_MODEL = """
 model: {d_model: 32, encoder_layers: 2, decoder_layers: 2, encoder_attention_heads: 4, decoder_attention_heads: 4,
@@ -66,4 +66,4 @@ def finished(tmp_path_factory) -> Path:
 
     _forget_accelerator()
     folder = _write_base(tmp_path_factory.mktemp("finished"))
-    return train(load_config(folder / "base.yaml", ["training.keep_checkpoints=9"]))
+    return train(load_config(folder / "base.yaml", ["training.keep_checkpoints=9", "training.rouge_examples=7"]))
