@@ -2,15 +2,14 @@
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from summarizer.batch.inputs import STDIN, Inputs, SourceFile
+from summarizer.batch.inputs import Inputs, SourceFile
 from summarizer.columns import DOCUMENT_COLUMNS, find_column, id_of, text_of, title_of
 from summarizer.documents.document import Document, ReadingOptions
-from summarizer.documents.read import document_of, read_document
+from summarizer.documents.read import read_document
 from summarizer.errors import InputError
 from summarizer.files import suffix_of
 from summarizer.rows import Row, read_rows, row_format
@@ -73,12 +72,7 @@ def documents_of(file: SourceFile, options: ReadingOptions) -> Iterator[InputDoc
     """The documents of a file; if reading fails, the last one has an error."""
     path = str(file.path)
     try:
-        if path == STDIN:
-            document = document_of(sys.stdin.buffer.read(), ".txt", options)
-            yield InputDocument(
-                file.id, path, document.text, title=document.title, reader=document.reader, notes=document.notes
-            )
-        elif row_format(file.path):
+        if row_format(file.path):
             rows = read_rows(file.path, options.encoding, options.delimiter_character)
             yield from _of_rows(file, rows, options)
         else:

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from summarizer.batch.input_documents import InputDocument, documents_of
-from summarizer.batch.inputs import Inputs, SourceFile
+from summarizer.batch.inputs import STDIN, Inputs, SourceFile
 from summarizer.columns import encodable
 from summarizer.documents.document import ReadingOptions
 from summarizer.documents.read import needs_parser
@@ -56,8 +57,9 @@ class DocumentReader:
         self._files = inputs.files
         self._options = options or ReadingOptions()
         self._process: subprocess.Popen[bytes] | None = None
+        self._stream: DocumentReader | None = None  # reads the copy of a stream
         self._closed = False
-        self._changing = threading.Lock()  # of _process and _closed
+        self._changing = threading.Lock()  # of _process, _stream and _closed
 
     def __enter__(self) -> "DocumentReader":
         return self
@@ -71,10 +73,10 @@ class DocumentReader:
 
     def documents(self) -> Iterator[InputDocument]:
         """The documents with the ids that their files give them, which may be repeated."""
-        for number, file in enumerate(self._files):
+        for number in range(len(self._files)):
             if self._closed:
                 return
-            for document in self._parsed(number) if _needs_parser(file) else documents_of(file, self._options):
+            for document in self._documents_of(number):
                 error = None if document.error is None else encodable(document.error)
                 notes = tuple(map(encodable, document.notes))
                 name, path = encodable(document.id), encodable(document.path)
@@ -84,9 +86,37 @@ class DocumentReader:
         """End the process at once."""
         with self._changing:
             self._closed = True
+            if self._stream is not None:
+                self._stream.close()
             if self._process is not None:
                 self._process.kill()
                 self._let_go(self._process)
+
+    def _documents_of(self, number: int) -> Iterator[InputDocument]:
+        file = self._files[number]
+        if _is_stream(file):
+            yield from self._of_stream(file)
+        elif _needs_parser(file):
+            yield from self._parsed(number)
+        else:
+            yield from documents_of(file, self._options)
+
+    def _of_stream(self, file: SourceFile) -> Iterator[InputDocument]:
+        """The documents of standard input or a pipe, copied to a file that a process can read again."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = SourceFile(Path(folder) / (file.path.name if str(file.path) != STDIN else "stdin.txt"), file.id)
+            try:
+                _copy_stream(file.path, copy.path, self._options.max_document_mb << 20)
+            except OSError as error:
+                yield InputDocument(file.id, str(file.path), error=f"cannot be read: {error.strerror}")
+                return
+            with DocumentReader(Inputs((copy,), (), is_one_document=True), self._options) as reader:
+                with self._changing:
+                    self._stream = reader
+                    if self._closed:
+                        return
+                for document in reader.documents():
+                    yield replace(document, path=str(file.path))
 
     def _parsed(self, number: int) -> Iterator[InputDocument]:
         """The documents of this file, from the process; starts one if none is running."""
@@ -110,7 +140,9 @@ class DocumentReader:
 
     def _start(self, number: int) -> subprocess.Popen[bytes] | None:
         """Start a process that reads this file and all later ones; None if closed."""
-        files = [(str(file.path), file.id) for file in self._files[number:] if _needs_parser(file)]
+        files = [
+            (str(file.path), file.id) for file in self._files[number:] if not _is_stream(file) and _needs_parser(file)
+        ]
         request = json.dumps({"files": files, "options": asdict(self._options)})
         # Like multiprocessing, but it neither runs the caller's main module again nor imports what that imports.
         code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
@@ -187,6 +219,28 @@ def _set_alarm(seconds: float) -> None:
     """End this process after `seconds`, even inside a C library; 0 cancels it."""
     if _ALARM is not None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _is_stream(file: SourceFile) -> bool:
+    """Whether it may hold a web page and only this process can read it: standard input, or a shell's `<(command)`."""
+    if str(file.path) == STDIN:
+        return True
+    try:
+        if Path("/dev") in file.path.absolute().parents:
+            return file.path.is_fifo() or file.path.is_file()
+        return file.path.is_fifo() and not _needs_parser(file) and not row_format(file.path)
+    except OSError:  # reported when it is read
+        return False
+
+
+def _copy_stream(source: Path, target: Path, max_bytes: int) -> None:
+    """Copy at most one byte more than `max_bytes`, so that the size is checked where the copy is read."""
+    with contextlib.ExitStack() as files:
+        stream = sys.stdin.buffer if str(source) == STDIN else files.enter_context(source.open("rb"))
+        output = files.enter_context(target.open("wb"))
+        while max_bytes >= 0 and (content := stream.read(min(1 << 20, max_bytes + 1))):
+            output.write(content)
+            max_bytes -= len(content)
 
 
 def _needs_parser(file: SourceFile) -> bool:

@@ -52,8 +52,7 @@ def document_format(path: Path) -> str | None:
 
 def needs_parser(path: Path) -> bool:
     """Whether a library parses the file, which may crash or never end."""
-    suffix = document_format(path)
-    return suffix is not None and (READERS[suffix] is not read_plain or _begins_as_html(path))
+    return READERS[document_format(path) or ".txt"] is not read_plain or _begins_as_html(path)
 
 
 @functools.cache  # the answer must not change while a process reads the file

@@ -110,6 +110,33 @@ def test_stdin_is_one_document(monkeypatch):
     assert (document.title, document.text, document.reader) == ("T", "Hello there, all of you.", "html")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/fd")
+@pytest.mark.parametrize("is_pipe", [False, True])
+def test_a_web_page_without_a_suffix_is_parsed_in_another_process(tmp_path, monkeypatch, is_pipe):
+    def parse_here(*_):
+        raise AssertionError("parsed in the main process")
+
+    monkeypatch.setitem(read_document.__globals__, "read_html", parse_here)
+    page = b"<html><head><title>T</title></head><p>Hello <b>there</b>, all of you.</p></html>"
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(page)))
+    (tmp_path / "page").write_bytes(page)
+    if is_pipe:
+        receiver, sender = os.pipe()
+        os.write(sender, page)
+        os.close(sender)
+    else:
+        receiver = os.open(tmp_path / "page", os.O_RDONLY)
+    given = [f"/dev/fd/{receiver}", "-", str(tmp_path / "page")]
+    documents = list(read_inputs(find_inputs(given, None)))
+    os.close(receiver)
+    assert [(each.path, each.text, each.reader) for each in documents] == [
+        (name, "Hello there, all of you.", "html") for name in given
+    ]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"x" * ((1 << 20) + 1))))
+    (document,) = read_inputs(find_inputs(["-"], None), ReadingOptions(max_document_mb=1))
+    assert document.error == "larger than --max-document-mb allows (1 MiB)"
+
+
 def test_rows_that_cannot_be_used_are_documents_with_an_error(tmp_path):
     lines = [
         '{"id": "a", "text": "A"}',
