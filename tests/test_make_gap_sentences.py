@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -57,13 +56,14 @@ def test_other_scripts_are_read_too():
     assert gap_sentences(document, 0.2, 3) is None
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
+@pytest.fixture
+def run(forked):
+    """A function that runs the script."""
+    settings = {"env": forked.environment(), "capture_output": True, "text": True, "timeout": 120, "check": False}
+    return lambda *arguments: subprocess.run([forked.python, SCRIPT, *arguments], **settings)
 
 
-def test_files_become_pairs_and_a_broken_one_is_named(tmp_path):
+def test_files_become_pairs_and_a_broken_one_is_named(run, tmp_path):
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text(DOCUMENT, encoding="utf-8")
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 no more")
@@ -80,7 +80,7 @@ def test_files_become_pairs_and_a_broken_one_is_named(tmp_path):
     assert (rows["train"][0]["document"], rows["train"][0]["summary"]) == gap_sentences(DOCUMENT, 0.15, 200)
 
 
-def test_documents_without_sentences_leave_no_files(tmp_path):
+def test_documents_without_sentences_leave_no_files(run, tmp_path):
     (tmp_path / "one.txt").write_text("Too short.", encoding="utf-8")
     done = run(tmp_path, "-o", tmp_path / "pairs")
     assert done.returncode == 1

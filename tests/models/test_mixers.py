@@ -66,7 +66,7 @@ def assert_same_outputs_and_gradients(module, naive, lengths, tolerance, dtype=t
 
 
 @pytest.mark.parametrize("path", LENGTHS)
-@pytest.mark.parametrize("num_stages", [1, 2, 3])
+@pytest.mark.parametrize("num_stages", [1, 3])
 @pytest.mark.parametrize("interaction", ["product", "add", "concat"])
 def test_fastformer_equals_the_equations_for_every_combination_of_switches(interaction, num_stages, path):
     for choices in product(*SWITCHES.values()):
