@@ -1,4 +1,4 @@
-"""Long-document abstractive summarization with a Fastformer encoder.
+"""Long-document summarization with a Fastformer encoder.
 
 Importing this package registers its models with transformers' Auto classes, and imports neither torch nor transformers
 until one of them is needed.

@@ -134,8 +134,8 @@ def test_the_python_of_its_page_runs_one_block_after_the_other(workplace, monkey
         exec(block, names)
     AcceleratorState._reset_state(reset_partial_state=True)
     said = capsys.readouterr().out
-    assert "2 of 3: " in said
-    assert "3 of 3: " not in said
+    assert "2 of 3\n" in said
+    assert "3 of 3" not in said
     assert "runs/from_python/best" in said
     assert "did you mean steps?" in said
 

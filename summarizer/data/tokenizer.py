@@ -65,7 +65,8 @@ def train_from_pairs(
     try:
         tokenizer = train_tokenizer(texts(), vocab_size, lowercase=lowercase, number_placeholder=number_placeholder)
     except ValueError as error:
-        raise InputError(" ".join(str(error).split())) from error
+        found = " ".join(str(error).split())
+        raise InputError(re.sub(r"data\.(\w+)_column", r"--\1-column", found)) from error  # keys that are options here
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         write_all({output / path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())})

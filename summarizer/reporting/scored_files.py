@@ -128,7 +128,9 @@ def _read_file(name: str, path: Path) -> ScoredFile:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         metrics, num_examples, inputs = tuple(content["scores"]), content["num_examples"], content["inputs"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: is not a file that `summarizer evaluate` wrote") from error
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: is not a file that `summarizer evaluate` wrote: {error}") from error
     try:
         signature = Signature.from_json(content["signature_parts"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -41,6 +42,8 @@ def load_tokenizer(config: RunConfig) -> Any:
     name = config.data.tokenizer or config.pretrained or "default"
     files = ModelFiles(name, key, needs_config=False)
     tokenizer, data = files.tokenizer(), config.data
+    if config.data.tokenizer and config.pretrained:
+        _check_vocabulary(tokenizer, config.data.tokenizer, config.pretrained)
     given = {"source_language": data.source_language, "target_language": data.target_language}
     if not any(given.values()):
         return tokenizer
@@ -52,6 +55,23 @@ def load_tokenizer(config: RunConfig) -> Any:
             raise InputError(f"data.{setting}: '{code}' is not a language code of the tokenizer '{name}'")
     source = data.source_language or tokenizer.src_lang
     return files.tokenizer(src_lang=source, tgt_lang=data.target_language or tokenizer.tgt_lang or source)
+
+
+def _check_vocabulary(tokenizer: Any, name: str, pretrained: str) -> None:
+    """Raise InputError if the tokenizer gives other ids to the tokens of a pretrained model; it may add tokens."""
+    folder = Path(pretrained)
+    if folder.is_dir() and not any(folder.glob("tokenizer*")):  # transformers would make up one
+        return
+    try:
+        known = ModelFiles(pretrained, "pretrained").tokenizer().get_vocab()
+    except InputError:  # the model has no tokenizer of its own
+        return
+    vocabulary = tokenizer.get_vocab()
+    if any(vocabulary.get(token) != token_id for token, token_id in known.items()):
+        raise InputError(
+            f"data.tokenizer '{name}' has another vocabulary than pretrained '{pretrained}'; remove data.tokenizer, or "
+            "clear it with data.tokenizer=null: the tokenizer of the pretrained model is then used"
+        )
 
 
 def prefix_of_run(config: RunConfig) -> str:

@@ -138,6 +138,12 @@ def test_a_hub_that_is_away_is_named_with_the_key_that_named_it_and_data_are_ask
             train(configure(override, *tokenizer, name="pretrained" if tokenizer else "base"))
 
 
+def test_a_tokenizer_with_another_vocabulary_than_the_pretrained_model_is_refused(configure):
+    with pytest.raises(InputError, match=r"has another vocabulary than pretrained 'default'; remove data\.tokenizer"):
+        load_tokenizer(configure("pretrained=default", name="pretrained"))
+    load_tokenizer(configure("pretrained=default", "data.tokenizer=default", name="pretrained"))
+
+
 def test_what_cannot_be_loaded_is_named(configure, tokenizer, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"a folder without config\.json"):
