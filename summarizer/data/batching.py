@@ -126,7 +126,7 @@ def load_shares(
 def collate(rows: list[dict[str, Any]], pad_token_id: int) -> dict[str, Tensor]:
     """Pad rows on the right: input_ids and attention_mask [B, N], labels [B, T] with −100 for padding.
 
-    sentence_labels [B, S] likewise, where the rows have them.
+    If the rows have sentence labels: sentence_labels [B, S] with −100 for padding, too.
     """
     labels = [name for name in ("labels", "sentence_labels") if name in rows[0]]
     return {

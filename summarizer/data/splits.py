@@ -32,7 +32,7 @@ def read_split(
 
 
 def _last_held_out(source: DataSplit, config: DataConfig, target: Target) -> int:
-    """The place of the last held-out document, of all distinct documents in their random order."""
+    """The largest place of a held-out document. The distinct documents with the smallest places are held out."""
     pairs = read_pairs(source, config, ReadReport(), target)
     places = sorted({_place(pair.document, config.split_seed) for pair in pairs})
     count = max(1, round((config.validation_fraction or 0) * len(places)))
@@ -42,5 +42,5 @@ def _last_held_out(source: DataSplit, config: DataConfig, target: Target) -> int
 
 
 def _place(document: str, seed: int) -> int:
-    """The same for equal documents, wherever they are; otherwise random."""
+    """A pseudorandom number that depends only on the document and the seed."""
     return int.from_bytes(hashlib.blake2b(f"{seed}\n{document}".encode(), digest_size=8).digest(), "big")

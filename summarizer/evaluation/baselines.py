@@ -25,9 +25,9 @@ def is_heading(line: str) -> bool:
 
 
 def document_sentences(document: str, split: Split = "auto", language: str = DEFAULT_LANGUAGE) -> list[str]:
-    """The sentences of a document without its headings; all of its lines where each looks like a heading.
+    """The sentences of a document without its headings. If every line looks like a heading, all lines are kept.
 
-    With `split="sentencex"` lines are ignored, so headings cannot be found.
+    With `split="sentencex"` line breaks are ignored, so headings are not recognized.
     """
     if split == "sentencex":
         return split_sentences(document, split, language)
@@ -41,7 +41,7 @@ def lead(sentences: Sequence[str], k: int) -> list[str]:
 
 
 def random_sentences(sentences: Sequence[str], k: int, seed: int, key: str) -> list[str]:
-    """k random sentences in the order of the document; `seed` and `key` (its id) alone say which."""
+    """k random sentences in the order of the document. The choice depends only on `seed` and `key` (its id)."""
     generator = np.random.default_rng([seed, zlib.crc32(key.encode())])
     chosen = generator.permutation(len(sentences))[:k]
     return [sentences[index] for index in sorted(int(index) for index in chosen)]
@@ -75,10 +75,10 @@ def lexrank(sentences: Sequence[str], k: int, tokenizer: Tokenizer) -> list[str]
 
 
 def oracle(sentences: Sequence[str], reference: Sequence[str], k: int, tokenizer: Tokenizer) -> list[str]:
-    """At most k sentences, picked one by one for the most ROUGE-1 + ROUGE-2 fmeasure, until none adds.
+    """At most k sentences, chosen greedily: each step adds the sentence that raises ROUGE-1 + ROUGE-2 fmeasure most.
 
-    They stay in the order of the document; of equal gains the first sentence wins. It is what an extract of k
-    sentences can reach, up to greediness.
+    It stops when no sentence raises the score. Ties go to the first sentence. The sentences are in the order of the
+    document. Their score approximates that of the best extract of k sentences.
     """
     tokens = [tokenizer.tokenize(sentence) for sentence in sentences]
     expected = [token for sentence in reference for token in tokenizer.tokenize(sentence)]
@@ -158,7 +158,7 @@ class _Selection:
         )
 
     def _bigram_changes(self, index: int) -> dict[NGram, int]:
-        """Bigrams of the reference that come and go with a sentence: its own, and those over its two borders."""
+        """Changes to the counts of reference bigrams if a sentence is added: its own, and those across its borders."""
         before = max((other for other in self.chosen if other < index), default=None)
         after = min((other for other in self.chosen if other > index), default=None)
         sentence = self.tokens[index]
@@ -180,7 +180,7 @@ class _Selection:
 def fit_lead_k(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, split: Split = "auto", max_k: int = 50) -> int:
     """The k for which the first k sentences score best: (document, reference) pairs, mean ROUGE-1 + ROUGE-2 fmeasure.
 
-    The smallest of equally good ones is chosen. Raises ValueError without pairs.
+    Ties go to the smallest k. Raises ValueError if there are no pairs.
     """
     totals = np.zeros(max_k)
     num_pairs = 0

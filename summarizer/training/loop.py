@@ -39,7 +39,7 @@ def train(
     callbacks: Sequence[Callback] = (),
     metrics: Mapping[str, Metric] | None = None,
 ) -> Path:
-    """Train as `config` says and return the run folder. Raises InputError for what cannot be done.
+    """Train as `config` says and return the run folder. Raises InputError if the run is impossible.
 
     A rehearsal writes no run folder: `dry-run` prints what would be done and how long it would take, `find-lr` tries
     learning rates. `callbacks` are called with each TrainingEvent; `metrics` are further metrics of the validation

@@ -44,7 +44,7 @@ from summarizer.training.trained_parameters import choose_what_is_trained
 NAMES = {"train": "training", "validation": "validation", "test": "test"}
 FEW_DOCUMENTS = 50  # too few to choose a model by
 
-# Keys that the sequence of samples follows from, and keys that may change without an effect on the models.
+# Keys that determine the sequence of samples, and keys that have no effect on the models.
 OF_SAMPLES = ("seed:", "data.", "pretrained:", "training.tokens_per_batch:", "training.batches_per_step:")
 WITHOUT_EFFECT = (
     *("data.test:", "data.max_test_examples:", "training.num_workers:", "training.timeout_minutes:"),
@@ -149,7 +149,7 @@ class Run:
         return self.state.step < self.settings.steps and (minutes is None or self.state.seconds < 60 * minutes)
 
     def resume(self, checkpoints: list[Path]) -> list[str]:
-        """Restore the newest good checkpoint; returns lines about it. Raises InputError for what cannot change."""
+        """Restore the newest good checkpoint; returns notes. Raises InputError if a fixed setting changed."""
         expected = self.state.samples
         try:
             self.state, path, notes = load_newest_checkpoint(checkpoints, self.trained)
