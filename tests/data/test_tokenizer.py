@@ -198,3 +198,9 @@ def test_the_numbers_found_are_those_that_are_read(numberless, text):
     text = clean_text(text)
     read = sum(token in number_ids(numberless) for token in encode_text(numberless, text))
     assert read == len(find_numbers(text, "<dig>"))
+
+
+def test_a_missing_column_is_named_with_the_option_of_the_command(tmp_path):
+    data = write_jsonl(tmp_path / "train.jsonl", [{"body_text": "A text.", "tldr": "Text."}])
+    with pytest.raises(InputError, match=r"no column .* \(set --document-column\); there are: body_text, tldr$"):
+        train_from_pairs([str(data)], tmp_path / "out", 330, 100, DataConfig())

@@ -244,7 +244,7 @@ def test_what_cannot_be_read_is_refused_with_the_reason(scored, tmp_path):
     good = str(scored / "good.scores.json")
     for arguments, options, message in (
         ([str(tmp_path / "none.json")], QUICK, "none.json: is not a file that `summarizer evaluate` wrote"),
-        ([str(tmp_path / "no.json")], QUICK, "no.json: is not a file that `summarizer evaluate` wrote"),
+        ([str(tmp_path / "no.json")], QUICK, "no.json: is not a file that `summarizer evaluate` wrote$"),
         ([f"oracle-1={good}"], QUICK, "its model would be called oracle-1, as one of its baselines; name it: NAME="),
         ([good, good], QUICK, "several systems would be called good; name them"),
         ([good], ComparisonOptions(training=("x",)), "--training x: expected NAME=PATH"),
