@@ -14,6 +14,12 @@ from summarizer.errors import InputError
 from summarizer.optional import import_optional
 from summarizer.text import clean_text, decode_with_notes, marked_encoding
 
+# A part of a page, which has end tags as well; one tag alone may be what a text is about.
+_FRAGMENT = re.compile(
+    rb"\s*<(?:meta|title|link|script|style|base|div|p|h[1-6]|table|ul|ol|dl|center)\b[^<>]*>.*?</(?:title|div|p|a|h[1-6]|td|li|dd)>",
+    re.S | re.I,
+)
+
 
 def is_html(content: bytes) -> bool:
     """Whether a text begins like a web page, whatever the name of its file says."""
@@ -21,7 +27,7 @@ def is_html(content: bytes) -> bool:
     if mark := marked_encoding(sample):
         sample = sample.decode(mark, "ignore").encode()
     start = re.sub(rb"<!--.*?-->|<\?.*?>", b"", sample, flags=re.S)
-    return bool(re.match(rb"\s*<(?:!doctype\s+html|html|head|body)[\s>]", start, re.I))
+    return bool(re.match(rb"\s*<(?:!doctype\s+html|html|head|body)[\s>]", start, re.I) or _FRAGMENT.match(start))
 
 
 def _page_of_archive(content: bytes) -> bytes | None:

@@ -3,7 +3,7 @@
 import itertools
 import operator
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from summarizer.text import ends_sentence
 
@@ -24,13 +24,28 @@ def unwrap(text: str) -> str:
     lines = [line.rstrip() for line in text.expandtabs().splitlines()]
     lines = _single_spaced(list(_without_quote_marks(lines)))
     usual_width = _width_of(lines)
-    words = {word.lower() for line in lines for word in _WORD.findall(line)}
+    words = words_of(lines)
     paragraphs: list[str] = []
     for is_text, block in itertools.groupby(lines, bool):
         block = list(block)
         width = (usual_width or _width_of(block)) if is_text else None
         paragraphs += block if width is None else _paragraphs(block, width, words)
     return "\n".join(paragraphs)
+
+
+def words_of(lines: Iterable[str]) -> set[str]:
+    """The words of the lines, in lower case."""
+    return {word.lower() for line in lines for word in _WORD.findall(line)}
+
+
+def join_line(text: str, line: str, words: Collection[str]) -> str:
+    """The text and the next line of its paragraph; a hyphen goes if the word is one of `words` without it."""
+    if not text or not line or text.endswith("\u00ad"):
+        return text + line
+    if text.endswith("-") and text[-2:-1].isalpha() and line[0].isalpha() and line[0].isupper() == text[-2].isupper():
+        word = _WORD.findall(text)[-1] + _WORD.findall(line)[0]
+        return text[:-1] + line if word.lower() in words else text + line
+    return text + line if _WIDE.match(text[-1]) and _WIDE.match(line) else f"{text} {line}"
 
 
 def _without_quote_marks(lines: Sequence[str]) -> Iterator[str]:
@@ -96,23 +111,13 @@ def _paragraphs(lines: Sequence[str], width: int, words: Collection[str]) -> Ite
             _is_full(last, line, width) or _is_within_sentence(last, line)
         )
         if continues:
-            paragraph = _joined(paragraph, line.lstrip(), words)
+            paragraph = join_line(paragraph, line.lstrip(), words)
         else:
             if last:
                 yield paragraph
             paragraph, is_item = line, bool(_ITEM.match(line))
         last = line
     yield paragraph
-
-
-def _joined(text: str, line: str, words: Collection[str]) -> str:
-    """The text and the next line of its paragraph; a hyphen goes if the word occurs without it elsewhere."""
-    if text.endswith("\u00ad"):
-        return text + line
-    if text.endswith("-") and text[-2:-1].isalpha() and line[0].isalpha() and line[0].isupper() == text[-2].isupper():
-        word = _WORD.findall(text)[-1] + _WORD.findall(line)[0]
-        return text[:-1] + line if word.lower() in words else text + line
-    return text + line if _WIDE.match(text[-1]) and _WIDE.match(line) else f"{text} {line}"
 
 
 def _length(line: str) -> int:

@@ -114,6 +114,7 @@ def test_a_web_page_is_read_as_one_whatever_the_name_says(read, tmp_path, start)
     assert (document.text, document.reader) == ("Hello there, all of you.", "html")
     assert read("c.txt", "<html><p>In UTF-16.".encode("utf-16")).reader == "html"
     assert needs_parser(tmp_path / "a.txt")
+    assert read("d.txt", "<div class='a'><p>Hello <a href='b'>there</a>.</p></div>").text == "Hello there."
     assert read("b.txt", "<p>is how HTML begins a paragraph.").reader == "plain"
     assert not needs_parser(tmp_path / "b.txt")
 
