@@ -62,7 +62,7 @@ TABLES = {
     },
     **{
         f"mixing_use_{name}": partial(mixing_use_table, ROOT / f"results/study/mixing_use_{name}.json")
-        for name in ("summaries", "sections")
+        for name in ("summaries", "sections", "selection")
     },
     "control": lambda: loss_table(
         ROOT / "results/study/control",
