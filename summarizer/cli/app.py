@@ -15,6 +15,7 @@ import typer
 from summarizer.cli.benchmark import benchmark
 from summarizer.cli.evaluate import compare, evaluate
 from summarizer.cli.ray import summarize_on_ray
+from summarizer.cli.serve import serve
 from summarizer.cli.summarize import summarize
 from summarizer.cli.text import text
 from summarizer.cli.train import score_run, train, train_tokenizer
@@ -99,6 +100,7 @@ app.command()(train)
 app.command("test")(score_run)
 app.command()(summarize)
 app.command("ray")(summarize_on_ray)
+app.command()(serve)
 app.command()(text)
 app.command()(evaluate)
 app.command()(compare)

@@ -1,43 +1,19 @@
 """What the page does in Chromium. Skipped where there is none; in continuous integration (CI=true) a failure."""
 
 import os
-import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from summarizer.reporting.page import render_page
+from tests.browser import WINDOWS, browser  # noqa: F401 (a fixture)
 from tests.reporting.conftest import build
 from tests.reporting.test_page import made_hostile, span_of
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# Playwright itself already gives each browser a fresh profile, and turns off updates and background traffic.
-OPTIONS = ["--headless=new", "--disable-gpu", "--disable-sync"]
-WINDOWS = {
-    "light": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", "has_touch": True},
-}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    executable = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if not executable:
-        message = "Chromium is not installed; the environment variable CHROMIUM can name its executable"
-        pytest.fail(message) if os.environ.get("CI") == "true" else pytest.skip(message)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=executable, args=OPTIONS, ignore_default_args=["--headless"]
-        )
-        yield browser
-        browser.close()
-
 
 @pytest.fixture
-def show(browser, tmp_path):
+def show(browser, tmp_path):  # noqa: F811 (the fixture)
     """Opens the page of a comparison; fails if the page reports an error or loads anything."""
 
     @contextmanager
