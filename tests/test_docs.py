@@ -26,6 +26,7 @@ ELSEWHERE = (
     *("bash scripts/quickstart.sh", "bash scripts/test.sh", "bash scripts/gpu_check.sh gpu_check"),
     *("python scripts/proofs/training_resume.py --kills 25", "python scripts/proofs/training_scaling.py"),
     "bash scripts/proofs/two_machines.sh",
+    "summarizer serve",  # tests/serving/test_page.py
     "summarizer ray samples/documents samples/pairs.jsonl -o ray.parquet --dtype float32",  # tests/batch/test_ray.py
 )
 # Benchmarks are shown at their real size; here they are tiny. Of an option given twice, the last counts.

@@ -93,6 +93,13 @@ def test_what_fails_is_said_on_the_page(page, tmp_path):
     assert "This document failed" in page.locator("#notes").inner_text()
 
 
+def test_the_example_of_the_documentation_runs(address, capsys):
+    page = (Path(__file__).parent.parent.parent / "docs/serving.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(example.replace("http://127.0.0.1:8000/", address), {})
+    assert capsys.readouterr().out.startswith("ok The court kept the quota. [[{")
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [(["--host", "0.0.0.0"], "set an API key in SUMMARIZER_API_KEY"), (["--host", "256.1.1.1"], "API key")],
