@@ -16,7 +16,12 @@ TABLES = {
     "pubmed": lambda: rouge_table(ROOT / "results/pubmed/scores.json", "this model"),
     "default": lambda: rouge_table(ROOT / "results/default/scores.json", "default model"),
     **{
-        f"default_{corpus}": partial(rouge_table, ROOT / f"results/default/{corpus}.json", "default model")
+        f"default_{corpus}": partial(
+            rouge_table,
+            ROOT / f"results/default/{corpus}.json",
+            "default model, extracts",
+            {"default model, `--method write`": ROOT / f"results/default/{corpus}_write.json"},
+        )
         for corpus in ("pubmed", "pmc_oa_cased", "cnn_dailymail")
     },
     "overfit": lambda: rouge_table(ROOT / "results/overfit/scores.json", "model overfitted to eight articles"),

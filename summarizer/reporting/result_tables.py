@@ -1,6 +1,7 @@
 """Markdown tables from committed result files, so that every number on a page comes from a file."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,18 @@ from summarizer.evaluation.score_text import SUPPORT, measure_label, measure_tex
 from summarizer.reporting.markdown import markdown_table
 
 
-def rouge_table(scores_path: Path, name: str) -> str:
+def rouge_table(scores_path: Path, name: str, others: Mapping[str, Path] | None = None) -> str:
     """ROUGE F (0 to 100) with 95 % intervals of a scores.json, its baselines beneath, its signature last.
 
-    How far the documents support the summaries stands beside, where the file holds it.
+    `others` are the files of more systems with the same references, by name. How far the documents support the
+    summaries stands beside, where the file holds it.
     """
-    scores: dict[str, Any] = json.loads(scores_path.read_text(encoding="utf-8"))
-    systems = {f"**{name}**": scores["scores"], **(scores.get("baselines") or {})}
-    measures = {f"**{name}**": scores.get("text_measures", {}), **(scores.get("baseline_measures") or {})}
+    files = {name: scores_path, **(others or {})}
+    found_in = {f"**{each}**": json.loads(path.read_text(encoding="utf-8")) for each, path in files.items()}
+    scores: dict[str, Any] = found_in[f"**{name}**"]
+    systems = {each: found["scores"] for each, found in found_in.items()} | (scores.get("baselines") or {})
+    measures = {each: found.get("text_measures", {}) for each, found in found_in.items()}
+    measures |= scores.get("baseline_measures") or {}
     support = [measure for measure in SUPPORT if any(measure in found for found in measures.values())]
     rows = [
         [

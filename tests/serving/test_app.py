@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from typing import Any
 
 import pytest
 import torch
@@ -175,7 +176,7 @@ def test_a_request_that_takes_too_long_is_a_504_and_no_longer_waits():
 
 
 def test_a_worker_drops_what_is_cancelled_and_stops():
-    slow = Waiting()
+    slow: Any = Waiting()
     worker = SummaryWorker(slow, max_waiting=3)
     first = worker.submit(["a"], SummarySettings())[0]
     while not slow.batches:
