@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Other libraries import these: transformers, to read SentencePiece models; accelerate, to write TensorBoard's events.
 ONLY_FOR_OTHERS = {"protobuf", "tensorboard"}
-EXTRAS = ("documents", "baselines", "bertscore", "lora", "ray")
+EXTRAS = ("documents", "baselines", "bertscore", "lora", "ray", "serve")
 
 
 def imported_modules(folder: Path) -> set[str]:
@@ -28,7 +28,7 @@ def imported_modules(folder: Path) -> set[str]:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 modules.add(node.module)
             elif isinstance(node, ast.Call) and getattr(node.func, "id", None) == "import_optional":
-                modules.add(ast.literal_eval(node.args[0]))
+                modules.update([node.args[0].value] if isinstance(node.args[0], ast.Constant) else [])
     top = {module.partition(".")[0] for module in modules}
     return top - set(sys.stdlib_module_names) - {"summarizer"}
 

@@ -12,8 +12,9 @@ def serve(**values: Any) -> None:
     options = from_options(ServingOptions, values)
     from summarizer.optional import import_optional
 
-    for module in ("fastapi", "uvicorn", "prometheus_client"):
-        import_optional(module, "serve", "serving")
+    import_optional("fastapi", "serve", "serving")
+    import_optional("uvicorn", "serve", "serving")
+    import_optional("prometheus_client", "serve", "serving")
     from summarizer.serving.run import serve as run
 
     run(options)

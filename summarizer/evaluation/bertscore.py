@@ -16,7 +16,6 @@ from summarizer.optional import check_optional, import_optional
 
 PAIRS_AT_ONCE = 256
 _NO_LIMIT = 10**9  # transformers gives a tokenizer without a limit one of 10^30
-_LIBRARY = ("bert_score", "bertscore", "BERTScore")  # with its extra
 _USUAL_LIMIT = 512  # tokens
 _OFFSET = 2  # RoBERTa does not use its first two positions
 
@@ -29,7 +28,7 @@ class BertScorer:
     """
 
     def __init__(self, model: str, num_layers: int | None = None) -> None:
-        check_optional(*_LIBRARY)
+        check_optional("bert_score", "bertscore", "BERTScore")
         self._model, self._num_layers = model, num_layers
         self.name = Path(model).name
         if Path(model).is_dir():
@@ -42,7 +41,7 @@ class BertScorer:
         """The layer whose hidden states count: as given, or the last of a folder, or the recommended one."""
         if self._num_layers is not None:
             return self._num_layers
-        recommended = import_optional(*_LIBRARY).utils.model2layers
+        recommended = import_optional("bert_score", "bertscore", "BERTScore").utils.model2layers
         if self._model not in recommended:
             raise InputError("unknown to bert-score; pass --bert-score-layer as well")
         return recommended[self._model]
@@ -64,7 +63,9 @@ class BertScorer:
     @cached_property
     def _scorer(self) -> Any:
         model = _available(self._model)  # first: the import takes seconds
-        scorer = import_optional(*_LIBRARY).BERTScorer(model_type=model, num_layers=self.num_layers)
+        scorer = import_optional("bert_score", "bertscore", "BERTScore").BERTScorer(
+            model_type=model, num_layers=self.num_layers
+        )
         if scorer._tokenizer.model_max_length > _NO_LIMIT:  # bert-score cuts texts to this length
             limit = getattr(scorer._model.config, "max_position_embeddings", _USUAL_LIMIT + _OFFSET)
             scorer._tokenizer.model_max_length = limit - _OFFSET

@@ -74,7 +74,7 @@ def test_broken_and_oversized_word_documents_are_errors(read, tmp_path):
 def test_a_missing_library_is_named_with_how_to_install_it(read, monkeypatch, name, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=r'pip install -e "\.\[documents\]"'):
-        read(name, "<p>x</p>")
+        read(name, "<article><body><p>x</p></body></article>")
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
